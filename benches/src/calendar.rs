@@ -75,7 +75,6 @@ impl Calendar {
         }
         let bucket = &mut self.buckets[(self.day & self.mask) as usize];
         std::mem::swap(&mut self.open, bucket);
-        self.open
-            .sort_unstable_by_key(|event| std::cmp::Reverse(event.at));
+        self.open.sort_unstable_by_key(|event| std::cmp::Reverse(event.at));
     }
 }

@@ -39,10 +39,8 @@ pub(crate) fn curves() -> (f64, usize) {
         ALGORITHMS.map(|algorithm| Election::new(SEATS, members, algorithm, C))
     });
     let costs = elections.flat_map(|election| {
-        let estimated = |estimate| Election {
-            knowledge: Knowledge::Estimated(estimate),
-            ..election
-        };
+        let estimated =
+            |estimate| Election { knowledge: Knowledge::Estimated(estimate), ..election };
         [
             best_c(&election, Goal::ROUNDS).cost,
             best_c(&election, Goal::MESSAGES).cost,

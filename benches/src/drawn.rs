@@ -39,10 +39,7 @@ pub(crate) fn hold(members: u32, k: u32, loss: f64, seed: u64) -> DrawCost {
         crash: CRASH,
         unicast_loss: loss,
         multicast_loss: loss,
-        config: Config {
-            strategy,
-            ..Config::paper(u64::from(members), HOP)
-        },
+        config: Config { strategy, ..Config::paper(u64::from(members), HOP) },
         purge: true,
     };
     let begin = cpu_nanos();

@@ -25,10 +25,7 @@ pub(crate) struct ElectionCost {
 /// members hear the leader.
 pub(crate) fn hold(members: u32, delay: Duration, seed: u64) -> Option<ElectionCost> {
     let config = Config::paper(INTERVAL, INTERVAL);
-    let network = Network {
-        multicast_loss: LOSS,
-        ..Network::perfect(Delay::Constant(delay))
-    };
+    let network = Network { multicast_loss: LOSS, ..Network::perfect(Delay::Constant(delay)) };
     let begin = cpu_nanos();
     let watch = announcing::elect(members, config, network, Seeds::new(seed, 0), LIMIT);
     let nanos = cpu_nanos() - begin;

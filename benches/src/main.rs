@@ -143,28 +143,13 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match arguments.command {
-        Some(Command::One {
-            workload,
-            side,
-            messages,
-        }) => run_one(&workload, side, messages),
-        Some(Command::Elect {
-            members,
-            delay,
-            seed,
-        }) => elect(members, Duration::from_millis(delay), seed),
-        Some(Command::Draw {
-            members,
-            k,
-            loss,
-            seed,
-        }) => {
+        Some(Command::One { workload, side, messages }) => run_one(&workload, side, messages),
+        Some(Command::Elect { members, delay, seed }) => {
+            elect(members, Duration::from_millis(delay), seed)
+        }
+        Some(Command::Draw { members, k, loss, seed }) => {
             let taken = drawn::hold(members, k, loss, seed);
-            let drawn::DrawCost {
-                messages,
-                rounds,
-                nanos,
-            } = taken;
+            let drawn::DrawCost { messages, rounds, nanos } = taken;
             println!("{messages} {} {nanos} {rounds}", peak_kilobytes());
             ExitCode::SUCCESS
         }
@@ -173,11 +158,7 @@ fn main() -> ExitCode {
             println!("{points} {nanos}");
             ExitCode::SUCCESS
         }
-        Some(Command::Ring {
-            members,
-            draws,
-            seed,
-        }) => {
+        Some(Command::Ring { members, draws, seed }) => {
             let (nanos, elected) = rings::hold(members, draws, seed);
             println!("{elected} {nanos}");
             ExitCode::SUCCESS
@@ -207,11 +188,7 @@ fn main() -> ExitCode {
                 eprintln!("error: the operating system provides no random numbers");
                 return ExitCode::FAILURE;
             };
-            let sealing::SealingCost {
-                sealed_counted,
-                sealed_drawn,
-                opened,
-            } = taken;
+            let sealing::SealingCost { sealed_counted, sealed_drawn, opened } = taken;
             println!("{sealed_counted:.0} {sealed_drawn:.0} {opened:.0}");
             ExitCode::SUCCESS
         }
@@ -240,11 +217,7 @@ fn elect(members: u32, delay: Duration, seed: u64) -> ExitCode {
         eprintln!("error: not all of {members} members have heard the leader");
         return ExitCode::FAILURE;
     };
-    let ElectionCost {
-        announcements,
-        nanos,
-        state,
-    } = taken;
+    let ElectionCost { announcements, nanos, state } = taken;
     println!("{announcements} {} {nanos} {state}", peak_kilobytes());
     ExitCode::SUCCESS
 }

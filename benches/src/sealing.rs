@@ -44,11 +44,7 @@ pub(crate) fn measure(frames: u32, bytes: usize) -> Option<SealingCost> {
         }
     }
     let [sealed_counted, sealed_drawn, opened] = best;
-    Some(SealingCost {
-        sealed_counted,
-        sealed_drawn,
-        opened,
-    })
+    Some(SealingCost { sealed_counted, sealed_drawn, opened })
 }
 
 /// The CPU time of `run` per frame, or `None` if it fails.

@@ -37,18 +37,11 @@ struct RingState<'a> {
 
 impl<'a> RingState<'a> {
     fn new(priorities: &[u64], members: &'a mut Vec<Member>) -> Self {
-        let member = |&priority| Member {
-            priority,
-            leader: None,
-            known_at: 0,
-            participating: false,
-        };
+        let member =
+            |&priority| Member { priority, leader: None, known_at: 0, participating: false };
         members.clear();
         members.extend(priorities.iter().map(member));
-        Self {
-            members,
-            sent: [0; 2],
-        }
+        Self { members, sent: [0; 2] }
     }
 
     fn start(&mut self, at: u32) -> Hop {
@@ -83,11 +76,7 @@ impl<'a> RingState<'a> {
     fn send(&mut self, from: u32, message: u64) -> Hop {
         self.sent[(message >> 63) as usize] += 1;
         let next = from + 1;
-        let to = if next as usize == self.members.len() {
-            0
-        } else {
-            next
-        };
+        let to = if next as usize == self.members.len() { 0 } else { next };
         Hop { to, from, message }
     }
 }
@@ -229,10 +218,7 @@ fn steady_beacon(listeners: u32, loss: f64, delay: u64, messages: u64) -> u64 {
     let mut deadlines = vec![0; listeners as usize];
     let mut queued = vec![false; listeners as usize];
     let (delay, second, listen) = (delay / MILLISECOND, 1_000, 3_000);
-    let mut slots = Slots {
-        slots: vec![Vec::new(); 4096],
-        spare: Vec::new(),
-    };
+    let mut slots = Slots { slots: vec![Vec::new(); 4096], spare: Vec::new() };
     slots.at(0).push([0, ANNOUNCE, 0, 0]);
     let (mut now, mut delivered, mut expired) = (0, 0, 0);
     while delivered < messages {
@@ -336,18 +322,12 @@ pub(crate) fn hold(pending: u64, operations: u64) -> u64 {
     // Buckets of 65 microseconds with 65 entries each, a turn of half a second.
     let mut calendar = Calendar::new(16, 13);
     for entry in 0..pending {
-        calendar.push(Event {
-            at: exponential(&mut rng),
-            entry,
-        });
+        calendar.push(Event { at: exponential(&mut rng), entry });
     }
     for _ in 0..operations {
         let Some(event) = calendar.pop() else { break };
         std::hint::black_box(event.entry);
-        calendar.push(Event {
-            at: event.at + exponential(&mut rng),
-            ..event
-        });
+        calendar.push(Event { at: event.at + exponential(&mut rng), ..event });
     }
     operations
 }

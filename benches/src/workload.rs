@@ -23,11 +23,7 @@ pub(crate) struct Workload {
 
 enum What {
     /// Chang-Roberts elections on a ring, set up anew for each.
-    Ring {
-        members: u32,
-        initiators: Initiators,
-        delay: Delay,
-    },
+    Ring { members: u32, initiators: Initiators, delay: Delay },
     /// One announcer, a thousand listeners that re-arm a timer at each receipt.
     Beacon { delay: Delay },
     /// The queue alone: a million pending entries, pop one, push one.
@@ -35,21 +31,11 @@ enum What {
 }
 
 const STEADY: Delay = Delay::Constant(Duration::from_millis(1));
-const JITTERED: Delay = Delay::Uniform {
-    from: Duration::from_micros(500),
-    to: Duration::from_micros(1_500),
-};
+const JITTERED: Delay =
+    Delay::Uniform { from: Duration::from_micros(500), to: Duration::from_micros(1_500) };
 
 const fn rings(name: &'static str, members: u32, initiators: Initiators, delay: Delay) -> Workload {
-    Workload {
-        name,
-        messages: 20_000_000,
-        what: What::Ring {
-            members,
-            initiators,
-            delay,
-        },
-    }
+    Workload { name, messages: 20_000_000, what: What::Ring { members, initiators, delay } }
 }
 
 const ONE: Initiators = Initiators::Count(1);
@@ -72,39 +58,18 @@ pub(crate) const WORKLOADS: &[Workload] = &[
     rings("w1j-all-1e4", 10_000, ALL, JITTERED),
     rings("w1j-all-1e5", 100_000, ALL, JITTERED),
     rings("w1j-all-1e6", 1_000_000, ALL, JITTERED),
-    Workload {
-        name: "w2",
-        messages: 20_000_000,
-        what: What::Beacon { delay: STEADY },
-    },
-    Workload {
-        name: "w2j",
-        messages: 10_000_000,
-        what: What::Beacon { delay: JITTERED },
-    },
-    Workload {
-        name: "w3",
-        messages: 10_000_000,
-        what: What::Hold,
-    },
+    Workload { name: "w2", messages: 20_000_000, what: What::Beacon { delay: STEADY } },
+    Workload { name: "w2j", messages: 10_000_000, what: What::Beacon { delay: JITTERED } },
+    Workload { name: "w3", messages: 10_000_000, what: What::Hold },
 ];
 
 impl Workload {
     /// Runs one side until about `messages` messages were delivered; returns the exact number.
     pub(crate) fn run(&self, side: Side, messages: u64) -> u64 {
         match self.what {
-            What::Ring {
-                members,
-                initiators,
-                delay,
-            } => {
-                let layout = ring(
-                    Ring::ChangRoberts,
-                    members,
-                    initiators,
-                    Order::Random,
-                    Seeds::new(1, 0),
-                );
+            What::Ring { members, initiators, delay } => {
+                let layout =
+                    ring(Ring::ChangRoberts, members, initiators, Order::Random, Seeds::new(1, 0));
                 let priorities = plain(&layout.priorities);
                 let starters = starters(&layout.starters, members);
                 let mut memory = world::Memory::default();

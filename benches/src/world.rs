@@ -13,12 +13,7 @@ use crate::skeleton::exponential;
 const FOREVER: Instant = Instant(u64::MAX - 1);
 
 fn setup(priorities: Vec<Priority>, network: Network) -> Setup {
-    Setup {
-        priorities,
-        network,
-        detection: Detection::Never,
-        view: 1.0,
-    }
+    Setup { priorities, network, detection: Detection::Never, view: 1.0 }
 }
 
 /// The memory that one election leaves to the next, as in `hustings sim`.
@@ -95,14 +90,10 @@ impl Protocol for Beacon {
 
 /// One announcement per second to each listener, until about `messages` were delivered.
 pub(crate) fn beacon(listeners: u32, loss: f64, delay: Delay, messages: u64) -> u64 {
-    let network = Network {
-        multicast_loss: loss,
-        ..Network::perfect(delay)
-    };
+    let network = Network { multicast_loss: loss, ..Network::perfect(delay) };
     let priorities = (0..=u64::from(listeners)).map(Priority).collect();
-    let mut world = World::new(setup(priorities, network), (), Seeds::new(1, 0), |_| {
-        Beacon { expired: 0 }
-    });
+    let mut world =
+        World::new(setup(priorities, network), (), Seeds::new(1, 0), |_| Beacon { expired: 0 });
     world.start(0);
     let seconds = (messages as f64 / (f64::from(listeners) * (1.0 - loss))).ceil();
     world.run_until(Instant::START + Duration::from_secs_f64(seconds - 0.5));

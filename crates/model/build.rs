@@ -21,16 +21,11 @@ fn main() -> Result<()> {
     let home = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let protocol = home.join("../protocol/src");
     let wrong = home.join("wrong");
-    for watched in [
-        "wrong",
-        "../protocol/src/tenure",
-        "../protocol/src/tenure.rs",
-    ] {
+    for watched in ["wrong", "../protocol/src/tenure", "../protocol/src/tenure.rs"] {
         println!("cargo::rerun-if-changed={watched}");
     }
-    let mut versions: Vec<PathBuf> = fs::read_dir(wrong)?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<_>>()?;
+    let mut versions: Vec<PathBuf> =
+        fs::read_dir(wrong)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     versions.sort();
     let mut text = String::new();
     let mut names = Vec::new();
@@ -39,11 +34,7 @@ fn main() -> Result<()> {
         let name = name.to_string_lossy().replace('-', "_");
         let described = |error| format!("{}: {error}", version.display());
         let made = make(&protocol, &fs::read_to_string(&version)?).map_err(described)?;
-        writeln!(
-            text,
-            "{}pub mod {name} {{\n{}\n}}\n",
-            made.description, made.code
-        )?;
+        writeln!(text, "{}pub mod {name} {{\n{}\n}}\n", made.description, made.code)?;
         names.push(name);
     }
     writeln!(text, "crate::subject::subjects!({});", names.join(", "))?;
@@ -69,10 +60,7 @@ struct WrongVersion {
 
 fn make(protocol: &Path, diff: &str) -> Result<WrongVersion> {
     let mut files = BTreeMap::new();
-    files.insert(
-        "tenure.rs".to_owned(),
-        fs::read_to_string(protocol.join("tenure.rs"))?,
-    );
+    files.insert("tenure.rs".to_owned(), fs::read_to_string(protocol.join("tenure.rs"))?);
     for part in OWN {
         let file = format!("{part}.rs");
         let text = fs::read_to_string(protocol.join("tenure").join(&file))?;
@@ -140,9 +128,7 @@ fn assemble(files: &BTreeMap<String, String>) -> String {
     for line in files["tenure.rs"].lines() {
         let is_public = line.starts_with("pub ");
         let module = line.strip_prefix("pub ").unwrap_or(line);
-        let module = module
-            .strip_prefix("mod ")
-            .and_then(|it| it.strip_suffix(';'));
+        let module = module.strip_prefix("mod ").and_then(|it| it.strip_suffix(';'));
         let shared = line
             .strip_prefix("pub use ")
             .and_then(|it| it.split_once("::"))

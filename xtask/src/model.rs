@@ -16,13 +16,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let mut search = shell::cargo([
-        "run",
-        "--release",
-        "--quiet",
-        "--package",
-        "hustings-model",
-        "--",
-    ]);
+    let mut search =
+        shell::cargo(["run", "--release", "--quiet", "--package", "hustings-model", "--"]);
     shell::run(search.arg(&options.setting))
 }

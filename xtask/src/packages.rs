@@ -156,10 +156,7 @@ impl Missing {
             needed_by.any(|chore| chores.contains(chore))
         };
         let packages = PACKAGES.iter().filter(is_needed);
-        Self {
-            packages: packages.filter(|it| !it.is_there()).collect(),
-            machine: Machine::this(),
-        }
+        Self { packages: packages.filter(|it| !it.is_there()).collect(), machine: Machine::this() }
     }
 
     /// Prints the packages that will be installed or are missing, and their purpose.
@@ -188,9 +185,7 @@ impl Missing {
     /// Returns the reason why a task cannot run, with the remedy; `None` if it can.
     pub(crate) fn for_chore(&self, chore: NeededBy) -> Option<String> {
         let packages = self.packages.iter().copied();
-        let its: Vec<&Package> = packages
-            .filter(|it| it.needed_by.contains(&chore))
-            .collect();
+        let its: Vec<&Package> = packages.filter(|it| it.needed_by.contains(&chore)).collect();
         match plan(&its, self.machine) {
             Plan::Nothing | Plan::Install(_) => None,
             Plan::Ask(packages) => Some(format!(
@@ -214,14 +209,8 @@ fn plan(missing: &[&Package], machine: Machine) -> Plan {
     let names = missing.iter().map(|package| package.name.to_owned());
     match machine {
         _ if missing.is_empty() => Plan::Nothing,
-        Machine {
-            is_root: true,
-            has_apt: true,
-        } => Plan::Install(names.collect()),
-        Machine {
-            is_root: _,
-            has_apt: _,
-        } => Plan::Ask(names.collect()),
+        Machine { is_root: true, has_apt: true } => Plan::Install(names.collect()),
+        Machine { is_root: _, has_apt: _ } => Plan::Ask(names.collect()),
     }
 }
 
@@ -239,17 +228,9 @@ impl Machine {
 mod tests {
     use super::{Machine, Missing, NeededBy, Package, Plan, plan};
 
-    const CLOCK: Package = Package {
-        name: "clock",
-        program: "tick",
-        purpose: "ticks",
-        needed_by: &[NeededBy::Test],
-    };
-    const BELL: Package = Package {
-        name: "bell",
-        program: "ring",
-        ..CLOCK
-    };
+    const CLOCK: Package =
+        Package { name: "clock", program: "tick", purpose: "ticks", needed_by: &[NeededBy::Test] };
+    const BELL: Package = Package { name: "bell", program: "ring", ..CLOCK };
 
     fn check(missing: &[&Package], (is_root, has_apt): (bool, bool), expected: &Plan) {
         assert_eq!(&plan(missing, Machine { is_root, has_apt }), expected);
@@ -286,10 +267,7 @@ mod tests {
     fn task_runs_without_packages_that_only_others_need() {
         let missing = |is_root| Missing {
             packages: vec![&BELL],
-            machine: Machine {
-                is_root,
-                has_apt: true,
-            },
+            machine: Machine { is_root, has_apt: true },
         };
         assert_eq!(missing(true).for_chore(NeededBy::Test), None);
         assert_eq!(missing(false).for_chore(NeededBy::Authorities), None);

@@ -94,9 +94,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// Runs a command to its end, and returns its exit code.
 pub(crate) fn hand_on(command: &mut Command) -> Result<ExitCode> {
-    let status = command
-        .status()
-        .map_err(|error| format!("`{}` did not start: {error}", show(command)))?;
+    let status =
+        command.status().map_err(|error| format!("`{}` did not start: {error}", show(command)))?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
@@ -104,9 +103,7 @@ pub(crate) fn hand_on(command: &mut Command) -> Result<ExitCode> {
 /// Returns the path of a program if it is in `PATH`.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    env::split_paths(&path)
-        .map(|directory| directory.join(name))
-        .find(|file| file.is_file())
+    env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
 }
 
 /// Returns a command as a person would type it in the workspace's root.
@@ -126,11 +123,7 @@ fn show(command: &Command) -> String {
 }
 
 fn quote(word: &str) -> String {
-    if word.contains(' ') {
-        format!("'{word}'")
-    } else {
-        word.to_owned()
-    }
+    if word.contains(' ') { format!("'{word}'") } else { word.to_owned() }
 }
 
 #[cfg(test)]
@@ -143,10 +136,7 @@ mod tests {
         let mut command = Command::new("/somewhere/bin/cargo");
         command.args(["doc", "--no-deps"]);
         command.env("RUSTDOCFLAGS", "-D warnings");
-        assert_eq!(
-            show(&command),
-            "RUSTDOCFLAGS='-D warnings' cargo doc --no-deps"
-        );
+        assert_eq!(show(&command), "RUSTDOCFLAGS='-D warnings' cargo doc --no-deps");
     }
 
     #[test]
@@ -157,9 +147,7 @@ mod tests {
             .run(Command::new("sh").args(["-c", script]).env("WORD", "hello"))
             .expect_err("it ends with 3");
         assert!(error.to_string().ends_with("ended with exit status: 3"));
-        let Console::Behind(kept) = console else {
-            unreachable!("it was behind")
-        };
+        let Console::Behind(kept) = console else { unreachable!("it was behind") };
         let lines: Vec<&str> = kept.lines().skip(1).collect();
         assert_eq!(lines, ["hello", "19", "oops"]);
     }

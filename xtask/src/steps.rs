@@ -54,10 +54,7 @@ pub(crate) fn run<S: Copy + fmt::Display + Sync>(
     repeat: impl Fn(S) -> String + Sync,
 ) -> Result<()> {
     let began = Instant::now();
-    let mut summary = Summary {
-        lines: Vec::new(),
-        took: Duration::ZERO,
-    };
+    let mut summary = Summary { lines: Vec::new(), took: Duration::ZERO };
     let in_a_row =
         |steps: &[S], console: &mut Console| in_a_row(steps, console, &carry_out, &repeat);
     for Phase { front, behind } in phases {
@@ -90,10 +87,7 @@ fn in_a_row<S: Copy + fmt::Display>(
     carry_out: impl Fn(S, &mut Console) -> Result<Outcome>,
     repeat: impl Fn(S) -> String,
 ) -> Row {
-    let mut row = Row {
-        lines: Vec::new(),
-        failure: None,
-    };
+    let mut row = Row { lines: Vec::new(), failure: None };
     for &step in steps {
         console.say(&format!("\n==> {step}"));
         let began = Instant::now();
@@ -106,16 +100,10 @@ fn in_a_row<S: Copy + fmt::Display>(
             Err(_) => "failed".to_owned(),
         };
         console.say(&format!("<== {step} {result} ({})", seconds(took)));
-        row.lines.push(Line {
-            name: step.to_string(),
-            result,
-            took,
-        });
+        row.lines.push(Line { name: step.to_string(), result, took });
         if let Err(error) = outcome {
             let repeat = repeat(step);
-            row.failure = Some(format!(
-                "{step}: {error}\nto repeat just this step: {repeat}"
-            ));
+            row.failure = Some(format!("{step}: {error}\nto repeat just this step: {repeat}"));
             break;
         }
     }
@@ -150,33 +138,19 @@ mod tests {
         let carry_out = |step, _: &mut Console| {
             carried_out.lock().expect("nobody panicked").push(step);
             match step {
-                "wash" => Ok(Outcome::Skipped {
-                    reason: "no water".to_owned(),
-                }),
+                "wash" => Ok(Outcome::Skipped { reason: "no water".to_owned() }),
                 "dry" => Err("no sun".into()),
                 _ => Ok(Outcome::Passed),
             }
         };
         let phases = [
-            Phase {
-                front: vec!["wash", "dry", "fold"],
-                behind: Vec::new(),
-            },
-            Phase {
-                front: vec!["iron"],
-                behind: Vec::new(),
-            },
+            Phase { front: vec!["wash", "dry", "fold"], behind: Vec::new() },
+            Phase { front: vec!["iron"], behind: Vec::new() },
         ];
         let error =
             run(&phases, carry_out, |step| format!("laundry {step}")).expect_err("a step failed");
-        assert_eq!(
-            *carried_out.lock().expect("nobody panicked"),
-            ["wash", "dry"]
-        );
-        assert_eq!(
-            error.to_string(),
-            "dry: no sun\nto repeat just this step: laundry dry"
-        );
+        assert_eq!(*carried_out.lock().expect("nobody panicked"), ["wash", "dry"]);
+        assert_eq!(error.to_string(), "dry: no sun\nto repeat just this step: laundry dry");
     }
 
     #[test]
@@ -190,15 +164,9 @@ mod tests {
                 _ => Err("fell".into()),
             }
         };
-        let phases = [Phase {
-            front: vec!["sing"],
-            behind: vec!["dance"],
-        }];
+        let phases = [Phase { front: vec!["sing"], behind: vec!["dance"] }];
         let error = run(&phases, carry_out, str::to_owned).expect_err("one failed");
-        assert_eq!(
-            error.to_string(),
-            "dance: fell\nto repeat just this step: dance"
-        );
+        assert_eq!(error.to_string(), "dance: fell\nto repeat just this step: dance");
     }
 
     #[test]

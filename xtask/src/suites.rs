@@ -12,9 +12,8 @@ pub(crate) const STORES: &str = "authority";
 
 /// Suites whose tests start processes or wait for sockets and clocks. They leave the processors
 /// idle most of the time.
-const WAITING: &[&str] = &[
-    "agent", "council", "draw", "keeper", "library", "loopback", "workload", STORES,
-];
+const WAITING: &[&str] =
+    &["agent", "council", "draw", "keeper", "library", "loopback", "workload", STORES];
 
 /// The names of the workspace's suites. Each is a test target of one or more crates.
 pub(crate) struct Suites(BTreeSet<String>);

@@ -24,12 +24,7 @@ pub(crate) struct Options {
     advisories: bool,
 
     /// In the field step, try only the faults whose name contains this text
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     fault: String,
 
     /// Number of wrong packets that the field step sends to an agent
@@ -72,9 +67,7 @@ enum Step {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let phases = options.phases();
     let is_run = |step: Step| {
-        let mut steps = phases
-            .iter()
-            .flat_map(|it| it.front.iter().chain(&it.behind));
+        let mut steps = phases.iter().flat_map(|it| it.front.iter().chain(&it.behind));
         steps.any(|it| *it == step)
     };
     let mut chores = Vec::new();
@@ -99,10 +92,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 impl Options {
     fn phases(&self) -> Vec<Phase<Step>> {
-        let alone = |step| Phase {
-            front: vec![step],
-            behind: Vec::new(),
-        };
+        let alone = |step| Phase { front: vec![step], behind: Vec::new() };
         if let Some(step) = self.only {
             return vec![alone(step)];
         }
@@ -112,10 +102,7 @@ impl Options {
             alone(Step::Build),
             // Alone: on two processors, steps beside it delay servers and agents by seconds.
             alone(Step::Processes),
-            Phase {
-                front: vec![Step::Tests],
-                behind: vec![Step::Docs, Step::Deny],
-            },
+            Phase { front: vec![Step::Tests], behind: vec![Step::Docs, Step::Deny] },
             alone(Step::Field),
         ];
         if self.advisories {
@@ -161,11 +148,8 @@ fn carry_out(
             }
             return field::faults(&options.fault, options.packets);
         }
-        Step::Docs => console.run(
-            cargo(["doc", "--no-deps"])
-                .args(WORKSPACE)
-                .env("RUSTDOCFLAGS", "-D warnings"),
-        )?,
+        Step::Docs => console
+            .run(cargo(["doc", "--no-deps"]).args(WORKSPACE).env("RUSTDOCFLAGS", "-D warnings"))?,
         Step::Deny => {
             console.say(
                 "(known vulnerabilities need the network: cargo xtask test --only advisories)",
@@ -183,15 +167,10 @@ fn run_processes(missing: &Missing, console: &mut Console) -> Result<Outcome> {
     let suites = Suites::find()?;
     // Some suites start examples. Cargo builds examples only together with all tests.
     console.run(&mut suites::build())?;
-    console.run(&mut suites::test(
-        suites.waiting(without_stores.is_none()),
-        AT_ONCE,
-    ))?;
+    console.run(&mut suites::test(suites.waiting(without_stores.is_none()), AT_ONCE))?;
     Ok(match without_stores {
         None => Outcome::Passed,
-        Some(reason) => Outcome::Partly {
-            reason: format!("no etcd and PostgreSQL: {reason}"),
-        },
+        Some(reason) => Outcome::Partly { reason: format!("no etcd and PostgreSQL: {reason}") },
     })
 }
 
@@ -221,16 +200,9 @@ mod tests {
     use super::{Options, Step};
 
     fn check(only: Option<Step>, advisories: bool, expected: &str) {
-        let options = Options {
-            only,
-            advisories,
-            fault: String::new(),
-            packets: 0,
-        };
+        let options = Options { only, advisories, fault: String::new(), packets: 0 };
         let phases = options.phases();
-        let steps = phases
-            .iter()
-            .flat_map(|it| it.front.iter().chain(&it.behind));
+        let steps = phases.iter().flat_map(|it| it.front.iter().chain(&it.behind));
         let names: Vec<String> = steps.map(Step::to_string).collect();
         assert_eq!(names.join(" "), expected);
     }

@@ -14,12 +14,8 @@ use std::process::{Command, ExitCode};
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// What instructions are counted of, and the most that a message may cost in the simulator.
-const COUNTED: &[(&str, f64)] = &[
-    ("w1-one-1e3", 110.0),
-    ("w1-all-1e3", 110.0),
-    ("w2", 230.0),
-    ("w3", 800.0),
-];
+const COUNTED: &[(&str, f64)] =
+    &[("w1-one-1e3", 110.0), ("w1-all-1e3", 110.0), ("w2", 230.0), ("w3", 800.0)];
 
 /// A short and a long run: their difference leaves out what every process costs.
 const SHORT: u64 = 200_000;
@@ -90,10 +86,7 @@ fn run() -> Result<()> {
     println!("\nCPU time per delivered message, set-up included (at most 2 x):");
     let ratios = program()?.args(["--at-most", "2"]).status()?;
     println!("\nInstructions per delivered message, set-up included:");
-    println!(
-        "{:<14} {:>8} {:>10} {:>8}",
-        "workload", "skeleton", "simulator", "at most"
-    );
+    println!("{:<14} {:>8} {:>10} {:>8}", "workload", "skeleton", "simulator", "at most");
     let mut exceeded = Vec::new();
     for &(workload, most) in COUNTED {
         let skeleton = instructions(workload, "skeleton")?;
@@ -155,9 +148,7 @@ fn announcing() -> Result<Vec<String>> {
         "{smaller:.0} ns of {SMALLER}, {larger:.0} ns of {LARGER}: {growth:.2} x (at most {MOST_GROWTH} x)"
     );
     if growth > MOST_GROWTH {
-        exceeded.push(format!(
-            "{growth:.2} x the time per member at ten times the members"
-        ));
+        exceeded.push(format!("{growth:.2} x the time per member at ten times the members"));
     }
     Ok(exceeded)
 }
@@ -204,9 +195,8 @@ fn drawing() -> Result<Vec<String>> {
         "{fewer:.0} ns of {FEWER_DRAWN}, {more:.0} ns of {MORE_DRAWN}: {growth:.2} x (at most {MOST_GROWTH} x)"
     );
     if growth > MOST_GROWTH {
-        exceeded.push(format!(
-            "{growth:.2} x the time per message where four times as many are drawn"
-        ));
+        exceeded
+            .push(format!("{growth:.2} x the time per message where four times as many are drawn"));
     }
     Ok(exceeded)
 }
@@ -230,10 +220,7 @@ fn figure() -> Result<Vec<String>> {
         "{points} points: {seconds:.1} s CPU on one core (at most {MOST_SECONDS_OF_FIGURE}): {}",
         verdict(is_met)
     );
-    Ok((!is_met)
-        .then(|| format!("{seconds:.1} s for Figure 5"))
-        .into_iter()
-        .collect())
+    Ok((!is_met).then(|| format!("{seconds:.1} s for Figure 5")).into_iter().collect())
 }
 
 /// Prints what draws on Wagner's ring and their tables take; returns what is over the limit.
@@ -241,22 +228,12 @@ fn rings() -> Result<Vec<String>> {
     let draws = ["ring".to_owned(), RING.to_string(), RING_DRAWS.to_string()];
     let (elected, seconds) = timed(draws.iter().map(String::as_str).chain(["1"]))?;
     println!("\n{RING_DRAWS} draws on Wagner's ring of {RING}, {elected} with a leader:");
-    let draws = held(
-        "draws on Wagner's ring",
-        seconds,
-        MOST_SECONDS_DRAWS,
-        "s CPU",
-    );
+    let draws = held("draws on Wagner's ring", seconds, MOST_SECONDS_DRAWS, "s CPU");
     let (_, tables) = timed(["ring-tables", &RING_TABLES.to_string()])?;
     println!(
         "Exact tables of rings of up to {RING_TABLES}, both comparisons, with and without a limit on equal stages:"
     );
-    let tables = held(
-        "tables of Wagner's ring",
-        tables,
-        MOST_SECONDS_TABLES,
-        "s CPU",
-    );
+    let tables = held("tables of Wagner's ring", tables, MOST_SECONDS_TABLES, "s CPU");
     Ok(draws.into_iter().chain(tables).collect())
 }
 
@@ -269,22 +246,16 @@ fn councils() -> Result<Vec<String>> {
     let curves = held("curves of councils", seconds, MOST_SECONDS_CURVES, "s CPU");
     let mut slowest: f64 = 0.0;
     for seed in 1..=SEEDS {
-        let (rounds, seconds) = timed([
-            "council-hosts",
-            &COUNCIL_HOSTS.to_string(),
-            &seed.to_string(),
-        ])?;
+        let (rounds, seconds) =
+            timed(["council-hosts", &COUNCIL_HOSTS.to_string(), &seed.to_string()])?;
         slowest = slowest.max(seconds / rounds);
     }
     println!(
         "A council of {COUNCIL_HOSTS} hosts, each simulated, a round, set-up included, the slowest of {SEEDS} seeds:"
     );
     let hosts = held("a round of a council", slowest, MOST_SECONDS_ROUND, "s CPU");
-    let (councils, seconds) = timed([
-        "council-tallies",
-        &TALLIED.to_string(),
-        &TALLIES.to_string(),
-    ])?;
+    let (councils, seconds) =
+        timed(["council-tallies", &TALLIED.to_string(), &TALLIES.to_string()])?;
     println!("A council of {TALLIED} hosts by tallies, the mean of {councils} elections:");
     let micros = seconds / TALLIES as f64 * 1e6;
     let tallies = held("a council by tallies", micros, MOST_MICROS_TALLY, "us CPU");
@@ -341,9 +312,7 @@ fn count(workload: &str, side: &str, messages: u64) -> Result<(u64, u64)> {
         .args(["one", workload, side, &messages.to_string()]);
     let (delivered, _) = measure(&mut command)?;
     let written = std::fs::read_to_string(&profile)?;
-    let total = written
-        .lines()
-        .find_map(|line| line.strip_prefix("totals: "));
+    let total = written.lines().find_map(|line| line.strip_prefix("totals: "));
     let total = total.ok_or("the profile has no totals line")?;
     Ok((delivered, total.trim().parse()?))
 }
@@ -365,19 +334,10 @@ struct Election {
 
 fn elect(members: u32, delay_ms: u64, seed: u64) -> Result<Election> {
     let mut command = program()?;
-    command.args([
-        "elect",
-        &members.to_string(),
-        &delay_ms.to_string(),
-        &seed.to_string(),
-    ]);
+    command.args(["elect", &members.to_string(), &delay_ms.to_string(), &seed.to_string()]);
     let [_, peak, nanos, state] = numbers(&mut command)?;
     let kilobytes: f64 = peak.parse()?;
-    Ok(Election {
-        peak: kilobytes * 1024.0,
-        nanos: nanos.parse()?,
-        state: state.parse()?,
-    })
+    Ok(Election { peak: kilobytes * 1024.0, nanos: nanos.parse()?, state: state.parse()? })
 }
 
 /// What a probabilistic election took.
@@ -413,7 +373,5 @@ fn numbers<const N: usize>(command: &mut Command) -> Result<[String; N]> {
     }
     let printed = String::from_utf8(output.stdout)?;
     let numbers: Vec<String> = printed.split_whitespace().map(str::to_owned).collect();
-    numbers
-        .try_into()
-        .map_err(|_| format!("{command:?} printed `{printed}`").into())
+    numbers.try_into().map_err(|_| format!("{command:?} printed `{printed}`").into())
 }

@@ -224,10 +224,10 @@ impl Agent {
         let mut authorities = Vec::new();
         for (number, group) in config.groups.iter().enumerate() {
             let authority = lease_backends.authority(number, group, &config.name).await;
-            authorities.push(authority.map_err(|why| StartError::Authority {
-                group: group.name.clone(),
-                why,
-            })?);
+            authorities.push(
+                authority
+                    .map_err(|why| StartError::Authority { group: group.name.clone(), why })?,
+            );
         }
         let (udp_transport, listener) = UdpTransport::open(&config)?;
         let address = udp_transport.address();
@@ -254,11 +254,7 @@ impl Agent {
             tell_non_voters(&config);
         }
         let (control, asked) = mpsc::channel(16);
-        let handle = Handle {
-            control,
-            groups: groups.iter().map(Outside::of).collect(),
-            address,
-        };
+        let handle = Handle { control, groups: groups.iter().map(Outside::of).collect(), address };
         let running = run::run(config, udp_transport, listener, groups, asked, office_doors);
         let task = tokio::spawn(async {
             let ended = running.await; // this also drops the groups and their recorders
@@ -426,8 +422,7 @@ impl Handle {
         span: StdDuration,
         resignation: Resignation,
     ) -> Result<(), NoSuchGroup> {
-        self.step_down_for(group, span, None, Some(resignation))
-            .await
+        self.step_down_for(group, span, None, Some(resignation)).await
     }
 
     /// Steps down like [`step_down`](Self::step_down), and transfers tenure to the member called
@@ -455,13 +450,10 @@ impl Handle {
         let _ = self.control.send(control).await;
         let id = is_found.await.map_err(|_| TransferError::Ended)??;
         let (told, outcome) = oneshot::channel();
-        self.step_down_for(group, span, Some(Transferee { id, told }), None)
-            .await?;
+        self.step_down_for(group, span, Some(Transferee { id, told }), None).await?;
         // The sender was dropped without an outcome: tenure was lost before the transfer, or the
         // agent is about to end.
-        Ok(outcome
-            .await
-            .unwrap_or(TransferOutcome::Missed { within: None }))
+        Ok(outcome.await.unwrap_or(TransferOutcome::Missed { within: None }))
     }
 
     /// Returns the group's name if the agent is a member of it.
@@ -539,10 +531,7 @@ impl Handle {
     ) -> Result<(), NoSuchGroup> {
         let (group, answers) = (self.member_of(group)?, answers.clone());
         // An agent that has ended sends nothing.
-        let _ = self
-            .control
-            .send(Control::VoterQueryRound { group, answers })
-            .await;
+        let _ = self.control.send(Control::VoterQueryRound { group, answers }).await;
         Ok(())
     }
 

@@ -88,10 +88,7 @@ impl AgentConfig {
                 return Err(AgentConfigError::SameGroupTwice(group.name.clone()));
             }
             if group.keys.is_empty() && !self.insecure && !self.stays_on_this_host(group) {
-                return Err(AgentConfigError::NoKey {
-                    group: group.name.clone(),
-                    bind: self.bind,
-                });
+                return Err(AgentConfigError::NoKey { group: group.name.clone(), bind: self.bind });
             }
             if let Some(address) = group.multicast {
                 self.check_multicast(address)?;
@@ -104,10 +101,7 @@ impl AgentConfig {
                     trace: trace.clone(),
                 });
             }
-            let unfit = |source| AgentConfigError::Protocol {
-                group: group.name.clone(),
-                source,
-            };
+            let unfit = |source| AgentConfigError::Protocol { group: group.name.clone(), source };
             group.protocol.check().map_err(unfit)?;
             check_view(group)?;
             check_council(group)?;
@@ -146,10 +140,7 @@ impl AgentConfig {
         };
         quorum
             .check_voters()
-            .map_err(|what| AgentConfigError::Voters {
-                group: group.name.clone(),
-                what,
-            })?;
+            .map_err(|what| AgentConfigError::Voters { group: group.name.clone(), what })?;
         match quorum.is_voter(&self.name) && quorum.state.is_none() {
             true => Err(AgentConfigError::VoterWithoutState {
                 group: group.name.clone(),
@@ -202,15 +193,11 @@ fn check_view(group: &GroupConfig) -> Result<(), AgentConfigError> {
             Ok(())
         }
         (Some(view), ProtocolConfig::Probabilistic(_) | ProtocolConfig::NoElection) => {
-            Err(AgentConfigError::View {
-                group: name(),
-                view,
-            })
+            Err(AgentConfigError::View { group: name(), view })
         }
-        (Some(_), _) => Err(AgentConfigError::CannotKnowFew {
-            group: name(),
-            protocol: group.protocol.name(),
-        }),
+        (Some(_), _) => {
+            Err(AgentConfigError::CannotKnowFew { group: name(), protocol: group.protocol.name() })
+        }
     }
 }
 
@@ -224,19 +211,15 @@ fn check_council(group: &GroupConfig) -> Result<(), AgentConfigError> {
             usize::from(*class) + 1
         }
         CouncilPart::Centre(config) => {
-            config
-                .check()
-                .map_err(|source| AgentConfigError::Protocol {
-                    group: group.name.clone(),
-                    source,
-                })?;
+            config.check().map_err(|source| AgentConfigError::Protocol {
+                group: group.name.clone(),
+                source,
+            })?;
             config.chambers.len()
         }
     };
     match classes > usize::from(MOST_CLASSES) {
-        true => Err(AgentConfigError::Class {
-            group: group.name.clone(),
-        }),
+        true => Err(AgentConfigError::Class { group: group.name.clone() }),
         false => Ok(()),
     }
 }
@@ -253,9 +236,6 @@ fn needs_zone(address: IpAddr) -> bool {
 fn check_name(what: &'static str, name: &str) -> Result<(), AgentConfigError> {
     match is_name(name) {
         true => Ok(()),
-        false => Err(AgentConfigError::Name {
-            what,
-            name: name.to_owned(),
-        }),
+        false => Err(AgentConfigError::Name { what, name: name.to_owned() }),
     }
 }

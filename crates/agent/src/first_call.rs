@@ -37,15 +37,8 @@ pub fn first_call(rules: Config) -> Option<FirstCall> {
     };
     let nobody = (Authority::Nobody, InFlight::default());
     let now = Instant::START;
-    let mut centre = Group::new(
-        config,
-        "centre",
-        MULTICAST.port(),
-        now,
-        None,
-        nobody,
-        entropy::system(),
-    );
+    let mut centre =
+        Group::new(config, "centre", MULTICAST.port(), now, None, nobody, entropy::system());
     let mut out = Outbox::new();
     centre.start(now, &mut out);
     // The centre first says hello and listens. It calls after that.
@@ -69,11 +62,7 @@ fn read(keyring: &Keyring, mut sealed: Vec<u8>) -> Option<FirstCall> {
         return None;
     };
     match postcard::from_bytes(message).ok()? {
-        Message::Feedback(feedback) => Some(FirstCall {
-            feedback,
-            terms: terms.len(),
-            datagram,
-        }),
+        Message::Feedback(feedback) => Some(FirstCall { feedback, terms: terms.len(), datagram }),
         _ => None,
     }
 }

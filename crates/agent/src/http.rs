@@ -149,9 +149,7 @@ fn routes(interface: Interface, door: Door) -> Router {
             .route("/v1/watch-council", get(watch_council))
             .fallback(nothing_there),
     };
-    routes
-        .method_not_allowed_fallback(wrong_method)
-        .with_state(interface)
+    routes.method_not_allowed_fallback(wrong_method).with_state(interface)
 }
 
 /// The refusal of a request: status code and reason.
@@ -191,9 +189,7 @@ async fn leader(
     State(agent): State<Handle>,
     Path(group): Path<String>,
 ) -> Result<Json<Leadership>, Refusal> {
-    let watched = agent
-        .watch(&group)
-        .ok_or_else(|| no_such_group(&agent, &group))?;
+    let watched = agent.watch(&group).ok_or_else(|| no_such_group(&agent, &group))?;
     let leadership = watched.borrow().clone();
     Ok(Json(leadership))
 }
@@ -280,10 +276,7 @@ fn no_such_group(agent: &Handle, group: &str) -> Refusal {
 }
 
 fn gone() -> Refusal {
-    Refusal(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "the agent has ended".to_owned(),
-    )
+    Refusal(StatusCode::SERVICE_UNAVAILABLE, "the agent has ended".to_owned())
 }
 
 /// Refuses requests whose `Host` header does not name this host. A web page may have made a foreign
@@ -312,9 +305,7 @@ fn is_this_host(host: &str) -> bool {
     };
     let literal = name.trim_start_matches('[').trim_end_matches(']');
     name.eq_ignore_ascii_case("localhost")
-        || literal
-            .parse()
-            .is_ok_and(|address: IpAddr| address.is_loopback())
+        || literal.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -323,14 +314,9 @@ mod tests {
 
     #[test]
     fn only_loopback_names_count_as_this_host() {
-        for host in [
-            "localhost",
-            "LOCALHOST:7480",
-            "127.0.0.1:7480",
-            "127.1.2.3",
-            "[::1]:80",
-            "[::1]",
-        ] {
+        for host in
+            ["localhost", "LOCALHOST:7480", "127.0.0.1:7480", "127.1.2.3", "[::1]:80", "[::1]"]
+        {
             assert!(is_this_host(host), "{host}");
         }
         for host in [

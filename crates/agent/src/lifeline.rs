@@ -31,11 +31,8 @@ use crate::links::framed;
 const RECONNECT_AFTER: Duration = Duration::from_secs(1);
 /// The timeout of each attempt to connect. A reachable host answers within a round trip. The kernel
 /// does not repeat a lost SYN within a second, so a new attempt is made, and each waits longer.
-const WAITS: [Duration; 3] = [
-    Duration::from_millis(10),
-    Duration::from_millis(20),
-    Duration::from_millis(70),
-];
+const WAITS: [Duration; 3] =
+    [Duration::from_millis(10), Duration::from_millis(20), Duration::from_millis(70)];
 /// The sum of [`WAITS`].
 const ANSWER_WITHIN: Duration = Duration::from_millis(100);
 /// The number of immediate reconnections after connections that break at once. A dying process
@@ -99,11 +96,7 @@ impl Lifeline {
                 tokio::time::sleep(RECONNECT_AFTER).await;
             }
         });
-        Self {
-            leader: whose.leader,
-            address,
-            task,
-        }
+        Self { leader: whose.leader, address, task }
     }
 
     /// True if the lifeline has reported a refusal and ended.
@@ -218,10 +211,7 @@ mod tests {
     use tokio::sync::mpsc;
     use tokio::time::{sleep, timeout};
 
-    const WHOSE: Whose = Whose {
-        group: 0,
-        leader: MemberId(7),
-    };
+    const WHOSE: Whose = Whose { group: 0, leader: MemberId(7) };
 
     /// Starts an agent's loop that answers lifelines and forwards refusals.
     fn agent() -> (mpsc::Sender<Notice>, mpsc::Receiver<Refusal>) {

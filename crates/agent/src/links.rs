@@ -157,12 +157,7 @@ impl Links {
     fn with_limits(listener: TcpListener, heard: mpsc::Sender<Arrival>, limits: Limits) -> Self {
         let tally = Arc::new(Tally::default());
         let incoming = incoming::accept(listener, heard, limits, Arc::clone(&tally));
-        Self {
-            outgoing: BTreeMap::new(),
-            incoming: tokio::spawn(incoming),
-            limits,
-            tally,
-        }
+        Self { outgoing: BTreeMap::new(), incoming: tokio::spawn(incoming), limits, tally }
     }
 
     /// Sends a sealed frame to `to`, after all frames sent there before.

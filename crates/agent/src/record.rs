@@ -36,14 +36,12 @@ pub fn open(path: &Path, member: MemberId) -> io::Result<(Recorder, Recording)> 
     let (recorder, lines) = Recorder::queueing(path, member);
     let (end, ended) = oneshot::channel();
     let target = recorder.target();
-    std::thread::Builder::new()
-        .name("recorder".to_owned())
-        .spawn(move || {
-            if let Err(error) = write_lines(file, &lines) {
-                target.stop(&error.to_string());
-            }
-            drop(end);
-        })?;
+    std::thread::Builder::new().name("recorder".to_owned()).spawn(move || {
+        if let Err(error) = write_lines(file, &lines) {
+            target.stop(&error.to_string());
+        }
+        drop(end);
+    })?;
     Ok((recorder, Recording { ended }))
 }
 

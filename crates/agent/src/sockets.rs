@@ -40,11 +40,7 @@ pub(crate) fn own(bind: SocketAddr, interface: IpAddr) -> io::Result<UdpSocket> 
 /// # Errors
 /// The operating system's error.
 pub(crate) fn listener(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::STREAM,
-        Some(Protocol::TCP),
-    )?;
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
     socket.set_reuse_address(true)?; // a restarted agent need not wait for the end of old connections
     socket.bind(&address.into())?;
@@ -87,11 +83,7 @@ pub(crate) fn multicast(group: SocketAddr, interface: IpAddr) -> io::Result<UdpS
 }
 
 fn udp(address: SocketAddr) -> io::Result<Socket> {
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::DGRAM,
-        Some(Protocol::UDP),
-    )?;
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_nonblocking(true)?;
     // The kernel may grant less. A smaller buffer works too, except in bursts.
     let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES);
@@ -101,10 +93,7 @@ fn udp(address: SocketAddr) -> io::Result<Socket> {
 /// Returns the index of the interface that has `address`, or 0 (the default interface) if none has
 /// it.
 fn index_of(address: Ipv6Addr) -> u32 {
-    interfaces()
-        .into_iter()
-        .find(|it| it.address == IpAddr::V6(address))
-        .map_or(0, |it| it.index)
+    interfaces().into_iter().find(|it| it.address == IpAddr::V6(address)).map_or(0, |it| it.index)
 }
 
 /// A network interface that could carry a group's frames.
@@ -116,12 +105,7 @@ struct Interface {
 
 fn interfaces() -> Vec<Interface> {
     let all = if_addrs::get_if_addrs().unwrap_or_default();
-    all.into_iter()
-        .map(|it| Interface {
-            address: it.ip(),
-            index: it.index.unwrap_or(0),
-        })
-        .collect()
+    all.into_iter().map(|it| Interface { address: it.ip(), index: it.index.unwrap_or(0) }).collect()
 }
 
 /// Returns the address of the default multicast interface for members that receive at every address
@@ -140,8 +124,7 @@ pub(crate) fn default_interface(any: IpAddr) -> Result<IpAddr, Vec<IpAddr>> {
 fn first_v4(interfaces: &[Interface]) -> IpAddr {
     let leads_away = |it: &&Interface| it.address.is_ipv4() && !it.address.is_loopback();
     let away = interfaces.iter().filter(leads_away);
-    away.min_by_key(|it| it.index)
-        .map_or(Ipv4Addr::LOCALHOST.into(), |it| it.address)
+    away.min_by_key(|it| it.index).map_or(Ipv4Addr::LOCALHOST.into(), |it| it.address)
 }
 
 /// Returns the IPv6 address of the only interface that leads beyond this host, or the loopback
@@ -189,12 +172,7 @@ mod tests {
 
     #[test]
     fn first_interface_beyond_the_host_is_chosen() {
-        let host = host(&[
-            (1, "127.0.0.1"),
-            (3, "10.0.0.3"),
-            (2, "10.0.0.2"),
-            (2, "fd00::2"),
-        ]);
+        let host = host(&[(1, "127.0.0.1"), (3, "10.0.0.3"), (2, "10.0.0.2"), (2, "fd00::2")]);
         assert_eq!(first_v4(&host), addresses(&["10.0.0.2"])[0]);
         assert_eq!(first_v4(&host[..1]), addresses(&["127.0.0.1"])[0]);
     }
@@ -212,12 +190,7 @@ mod tests {
         assert_eq!(only_v6(&one), Ok(addresses(&["fd00::2"])[0]));
         assert_eq!(only_v6(&one[..2]), Ok(addresses(&["::1"])[0]));
         assert_eq!(only_v6(&one[..3]), Err(addresses(&["fe80::2"])));
-        let two = host(&[
-            (1, "::1"),
-            (4, "fd00::4"),
-            (3, "fe80::3"),
-            (3, "2001:db8::3"),
-        ]);
+        let two = host(&[(1, "::1"), (4, "fd00::4"), (3, "fe80::3"), (3, "2001:db8::3")]);
         assert_eq!(only_v6(&two), Err(addresses(&["2001:db8::3", "fd00::4"])));
     }
 }

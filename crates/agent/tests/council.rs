@@ -151,9 +151,7 @@ async fn wait_until(mut is_so: impl FnMut() -> bool) {
             tokio::time::sleep(StdDuration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(DEADLINE, waiting)
-        .await
-        .expect("in time");
+    tokio::time::timeout(DEADLINE, waiting).await.expect("in time");
 }
 
 #[tokio::test]
@@ -270,10 +268,7 @@ async fn hosts_follow_the_later_of_two_centres_and_the_other_stops() {
 #[tokio::test]
 async fn centre_with_too_few_hosts_continues_until_there_are_enough() {
     let mut fleet = Fleet::new("too-few").hosts(2).await;
-    let rules = Config {
-        lease: None,
-        ..rules()
-    };
+    let rules = Config { lease: None, ..rules() };
     let mut centre = fleet.centre("centre", rules, &[]).await;
     let poll = |status: &hustings_agent::AgentStatus| match &status.groups[0].council {
         Some(CouncilStatus::Centre(centre)) => centre.replies,
@@ -305,10 +300,7 @@ fn call(sender: &str, incarnation: Incarnation, port: u16, group: &str) -> Vec<u
         floor: None,
     });
     // With another search, hosts do not answer a poll without the preceding rounds.
-    let as_told = Config {
-        search: Search::Printed,
-        ..rules()
-    };
+    let as_told = Config { search: Search::Printed, ..rules() };
     let terms = Terms::of(&message, &as_told).unwrap();
     let terms = postcard::to_allocvec(&terms).unwrap();
     let message = postcard::to_allocvec(&message).unwrap();
@@ -317,11 +309,7 @@ fn call(sender: &str, incarnation: Incarnation, port: u16, group: &str) -> Vec<u
         sender: Sender::new(sender, member_id(sender), incarnation, port),
         number: 0,
         to_all: true,
-        body: Body::CentreMessage {
-            at_ns: calendar(),
-            terms: &terms,
-            message: &message,
-        },
+        body: Body::CentreMessage { at_ns: calendar(), terms: &terms, message: &message },
     };
     let mut content = Vec::new();
     frame.encode(&mut content);
@@ -356,16 +344,9 @@ async fn forged_damaged_or_replayed_call_gets_no_reply() {
                 tokio::time::sleep(StdDuration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(DEADLINE, waiting)
-            .await
-            .expect("in time");
+        tokio::time::timeout(DEADLINE, waiting).await.expect("in time");
     };
-    let content = call(
-        "centre",
-        Incarnation::begin(calendar(), 0),
-        port,
-        &fleet.group,
-    );
+    let content = call("centre", Incarnation::begin(calendar(), 0), port, &fleet.group);
     let sealed = |key: &Key| {
         let mut frame = Vec::new();
         let keyring = Keyring::new(&fleet.group, member_id("centre"), key, &[]);
@@ -392,10 +373,7 @@ async fn forged_damaged_or_replayed_call_gets_no_reply() {
     let mut answer = [0; 2_048];
     for _ in 0..HOSTS {
         let received = socket.recv(&mut answer);
-        tokio::time::timeout(DEADLINE, received)
-            .await
-            .unwrap()
-            .unwrap();
+        tokio::time::timeout(DEADLINE, received).await.unwrap().unwrap();
     }
 
     for _ in 0..10 {

@@ -98,10 +98,7 @@ async fn members_with_partial_views_estimate_the_group_and_elect_leaders() {
         let mut members = Members::start_many(MEMBERS, protocol, &group, (VIEW, multicast)).await;
         let first = members.agree().await;
         for partial_view in members.partial_views().await {
-            assert!(
-                partial_view.known <= usize::from(VIEW),
-                "{group}: {partial_view:?}"
-            );
+            assert!(partial_view.known <= usize::from(VIEW), "{group}: {partial_view:?}");
             let size = partial_view.size.unwrap() as f64;
             let error = (size / MEMBERS as f64 - 1.0).abs();
             assert!(error < 0.2, "{group}: {partial_view:?}");
@@ -110,20 +107,14 @@ async fn members_with_partial_views_estimate_the_group_and_elect_leaders() {
         let second = members.agree().await;
         members.stop(second).await;
         let third = members.agree().await;
-        assert!(
-            first != second && second != third && first != third,
-            "{group}"
-        );
+        assert!(first != second && second != third && first != third, "{group}");
     }
 }
 
 #[tokio::test]
 async fn rings_elect_another_leader_after_a_crash() {
     for (protocol, group) in [
-        (
-            ProtocolConfig::ChangRoberts(chang_roberts::Config::field(ELECTION_TIMEOUT)),
-            "ring",
-        ),
+        (ProtocolConfig::ChangRoberts(chang_roberts::Config::field(ELECTION_TIMEOUT)), "ring"),
         (
             ProtocolConfig::ModifiedRing(modified_ring::Config::field(ELECTION_TIMEOUT)),
             "modified-ring",
@@ -172,9 +163,8 @@ async fn members_with_another_key_are_not_admitted() {
 async fn frame_for_one_group_under_the_key_of_another_is_rejected() {
     let keys = [(); 2].map(|()| Key::generate().unwrap());
     let agent = member_of(&[("vault", &keys[0]), ("lobby", &keys[1])]).await;
-    let alone = status_when(&agent, |status| {
-        status.groups.iter().all(|group| group.leadership.leads)
-    });
+    let alone =
+        status_when(&agent, |status| status.groups.iter().all(|group| group.leadership.leads));
     let alone = alone.await;
 
     let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -182,13 +172,7 @@ async fn frame_for_one_group_under_the_key_of_another_is_rejected() {
     let port = socket.local_addr().unwrap().port();
     let sender = Sender::new("visitor", visitor, Incarnation::begin(calendar(), 0), port);
     let say_under = async |group: &str, key: &Key, number: u64, body: Body<'_>| {
-        let said = Frame {
-            group: group_id("vault"),
-            sender,
-            number,
-            to_all: false,
-            body,
-        };
+        let said = Frame { group: group_id("vault"), sender, number, to_all: false, body };
         let (mut content, mut frame) = (Vec::new(), Vec::new());
         said.encode(&mut content);
         let keyring = Keyring::new(group, visitor, key, &[]);
@@ -225,11 +209,7 @@ async fn frame_for_one_group_under_the_key_of_another_is_rejected() {
     let Body::Ping { challenge } = Frame::decode(content).unwrap().body else {
         panic!("it is not challenged");
     };
-    let here = Body::Pong {
-        challenge,
-        since: 0,
-        asks: None,
-    };
+    let here = Body::Pong { challenge, since: 0, asks: None };
     say_under("vault", &keys[0], 1, here).await;
     let status = status_when(&agent, |status| status.groups[0].counters.heard == 2).await;
     assert_eq!(status.groups[0].peers[0].peer.name, "visitor");

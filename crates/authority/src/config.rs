@@ -152,11 +152,7 @@ impl QuorumConfig {
     /// The vote of `member` in `group`.
     pub fn vote<'a>(&self, group: &'a str, member: &'a str) -> Vote<'a> {
         let voters = self.voters_id();
-        Vote {
-            group,
-            member,
-            voters,
-        }
+        Vote { group, member, voters }
     }
 
     /// Checks that the names can be the voters of a group.
@@ -177,9 +173,7 @@ impl QuorumConfig {
                 return Err(format!("voter `{voter}`: {NAME_RULE} ({WHERE})"));
             }
             if self.voters[..at].contains(voter) {
-                return Err(format!(
-                    "voter `{voter}` is named twice: name each once ({WHERE})"
-                ));
+                return Err(format!("voter `{voter}` is named twice: name each once ({WHERE})"));
             }
         }
         Ok(())
@@ -224,11 +218,9 @@ impl AuthorityConfig {
     pub fn sentence(&self) -> String {
         match self {
             Self::Nobody => "advisory".to_owned(),
-            Self::Quorum(quorum) => format!(
-                "fenced by voters {}, ttl {}",
-                quorum.voters.join(" "),
-                quorum.ttl
-            ),
+            Self::Quorum(quorum) => {
+                format!("fenced by voters {}, ttl {}", quorum.voters.join(" "), quorum.ttl)
+            }
             Self::Store(store) => {
                 let era = match store.era {
                     0 => String::new(),

@@ -82,9 +82,7 @@ pub struct Login {
 
 impl fmt::Debug for Login {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Login")
-            .field("user", &self.user)
-            .finish_non_exhaustive()
+        f.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
     }
 }
 
@@ -140,11 +138,7 @@ impl Etcd {
     /// # Errors
     /// If the configuration cannot work.
     pub fn new(config: EtcdConfig, terms: &StoreTerms) -> Result<Self, StoreConfigError> {
-        let EtcdConfig {
-            endpoints,
-            login,
-            ca,
-        } = config;
+        let EtcdConfig { endpoints, login, ca } = config;
         if endpoints.is_empty() {
             return Err(StoreConfigError::Config(
                 "etcd has no endpoints: name one as http://host:2379".to_owned(),
@@ -214,10 +208,7 @@ impl Etcd {
         connection: EtcdConnection,
         answer: Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        if !matches!(
-            answer,
-            Err(StoreError::Unavailable(_) | StoreError::Refused(_))
-        ) {
+        if !matches!(answer, Err(StoreError::Unavailable(_) | StoreError::Refused(_))) {
             self.connection = Some(connection);
         }
         answer
@@ -241,10 +232,7 @@ impl Etcd {
         self.lease = Some(lease);
         let seconds = self.ttl.as_secs() + u64::from(self.ttl.subsec_nanos() > 0);
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-        let request = LeaseGrantRequest {
-            ttl: seconds,
-            id: lease,
-        };
+        let request = LeaseGrantRequest { ttl: seconds, id: lease };
         let granted = connection.client.lease_grant(request).await;
         let granted = granted.map_err(|error| self.failed(&error))?;
         let granted = Duration::from_secs(u64::try_from(granted.ttl).unwrap_or_default());
@@ -275,10 +263,7 @@ impl Etcd {
         &mut self,
         connection: &mut EtcdConnection,
     ) -> Result<(Option<KeyValue>, Option<KeyValue>), StoreError> {
-        let look = TxnRequest {
-            success: self.both(),
-            ..TxnRequest::default()
-        };
+        let look = TxnRequest { success: self.both(), ..TxnRequest::default() };
         let answer = connection.client.txn(look).await;
         let answer = answer.map_err(|error| self.failed(&error))?;
         self.note(answer.header.as_ref())?;
@@ -413,22 +398,19 @@ impl Etcd {
         lease: i64,
     ) -> Result<Duration, StoreError> {
         let request = LeaseKeepAliveRequest { id: lease };
-        let mut keep_alive = match connection
-            .keep_alive
-            .take()
-            .filter(|keep_alive| keep_alive.lease == lease)
-        {
-            Some(mut keep_alive) => {
-                let asked = keep_alive.stream.send(request).await;
-                asked.map_err(|error| self.failed(&error))?;
-                keep_alive
-            }
-            None => {
-                let stream = connection.client.lease_keep_alive(request).await;
-                let stream = stream.map_err(|error| self.failed(&error))?;
-                KeepAlive { lease, stream }
-            }
-        };
+        let mut keep_alive =
+            match connection.keep_alive.take().filter(|keep_alive| keep_alive.lease == lease) {
+                Some(mut keep_alive) => {
+                    let asked = keep_alive.stream.send(request).await;
+                    asked.map_err(|error| self.failed(&error))?;
+                    keep_alive
+                }
+                None => {
+                    let stream = connection.client.lease_keep_alive(request).await;
+                    let stream = stream.map_err(|error| self.failed(&error))?;
+                    KeepAlive { lease, stream }
+                }
+            };
         let answer = keep_alive.stream.next().await;
         let answer = answer.map_err(|error| self.failed(&error))?;
         let ttl = answer.ok_or_else(|| self.nonsense())?.ttl;
@@ -461,10 +443,7 @@ impl Etcd {
         let found = connection.client.range(RangeRequest { key }).await;
         let mut found = found.map_err(|error| self.failed(&error))?;
         let header = self.note(found.header.as_ref())?;
-        let reading = LeaderStamp {
-            member: header.member_id,
-            term: header.raft_term,
-        };
+        let reading = LeaderStamp { member: header.member_id, term: header.raft_term };
         Ok((found.kvs.pop(), reading))
     }
 
@@ -585,10 +564,7 @@ fn parsed(era: &KeyValue) -> Option<u16> {
 fn held(found: &KeyValue) -> StoreError {
     let value = String::from_utf8_lossy(&found.value);
     let holder = value.rsplit_once(' ').map_or(&*value, |(member, _)| member);
-    StoreError::Held {
-        holder: holder.to_owned(),
-        lasts: None,
-    }
+    StoreError::Held { holder: holder.to_owned(), lasts: None }
 }
 
 /// Draws the id of a lease. It is positive, because zero would let etcd choose.

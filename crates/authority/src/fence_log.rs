@@ -58,10 +58,7 @@ pub type Remember = Box<dyn FnMut(&Seen) -> io::Result<()> + Send>;
 impl FenceLog {
     /// A log without a disk: a restart forgets everything.
     pub fn fleeting() -> Self {
-        Self {
-            high_water: Seen::default(),
-            remember: Box::new(|_| Ok(())),
-        }
+        Self { high_water: Seen::default(), remember: Box::new(|_| Ok(())) }
     }
 
     /// Opens the log of `group` in the directory `state`.
@@ -82,11 +79,7 @@ impl FenceLog {
         let highest = guard.highest().map_err(|error| error.to_string())?;
         let file = StoreFile(state.join(format!("{group}.store")));
         let (store, heard) = file.read()?;
-        let high_water = Seen {
-            highest: Some(highest),
-            store,
-            heard,
-        };
+        let high_water = Seen { highest: Some(highest), store, heard };
         let mut kept = high_water.clone();
         let remember = Box::new(move |high_water: &Seen| {
             if let Some(highest) = high_water.highest {
@@ -98,10 +91,7 @@ impl FenceLog {
             kept.clone_from(high_water);
             Ok(())
         });
-        Ok(Self {
-            high_water,
-            remember,
-        })
+        Ok(Self { high_water, remember })
     }
 }
 
@@ -133,9 +123,9 @@ impl StoreFile {
             postcard::to_allocvec(&(high_water.store, heard)).map_err(io::Error::other)?;
         match SlotFile::open_when_free(&self.0, TAG) {
             Ok((mut file, _)) => file.store(&payload),
-            Err(OpenError::Missing { .. }) => SlotFile::create(&self.0, TAG, &payload)
-                .map(drop)
-                .map_err(io::Error::other),
+            Err(OpenError::Missing { .. }) => {
+                SlotFile::create(&self.0, TAG, &payload).map(drop).map_err(io::Error::other)
+            }
             Err(error) => Err(io::Error::other(error)),
         }
     }
@@ -161,24 +151,16 @@ mod tests {
     fn fences_seen_survive_a_restart() {
         let state = std::env::temp_dir().join(format!("hustings-seen-{}", std::process::id()));
         let mut fence_log = FenceLog::on_disk(&state, "g").unwrap();
-        let nothing = Seen {
-            highest: Some(Fence(0)),
-            ..Seen::default()
-        };
+        let nothing = Seen { highest: Some(Fence(0)), ..Seen::default() };
         assert_eq!(fence_log.high_water, nothing);
         let stores = (0..).zip(u32::MAX - u32::try_from(MOST_STORES).unwrap()..u32::MAX);
         let full = Seen {
             highest: Some(Fence(7)),
             store: Some(StoreTag(u32::MAX)),
-            heard: stores
-                .map(|(at, it)| (StoreTag(it), Fence(u64::MAX - at)))
-                .collect(),
+            heard: stores.map(|(at, it)| (StoreTag(it), Fence(u64::MAX - at))).collect(),
         };
         assert_eq!(full.heard.len(), MOST_STORES);
-        let less = Seen {
-            heard: [(StoreTag(3), Fence(9))].into(),
-            ..nothing
-        };
+        let less = Seen { heard: [(StoreTag(3), Fence(9))].into(), ..nothing };
         for high_water in [less, full] {
             (fence_log.remember)(&high_water).unwrap();
             fence_log = FenceLog::on_disk(&state, "g").unwrap();

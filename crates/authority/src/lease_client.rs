@@ -287,8 +287,7 @@ impl LeaseTask {
                 if let Some(held) = self.lease_machine.on_grant(grant, read_at) {
                     let writing = ended(self.write());
                     let waited = self.attend(Act::Acquire, writing, held.until).await;
-                    self.lease_machine
-                        .on_remembered(held, read_at, written(waited));
+                    self.lease_machine.on_remembered(held, read_at, written(waited));
                 }
             }
             Some(Err(denied)) => self.lease_machine.on_denied(&denied, last_count),
@@ -325,10 +324,7 @@ impl LeaseTask {
                 false => pending().await,
             }
         };
-        match self
-            .attend(act, wait_released, until.unwrap_or(NEVER))
-            .await
-        {
+        match self.attend(act, wait_released, until.unwrap_or(NEVER)).await {
             CallResult::Answered(Ok(())) => self.lease_machine.on_freed(),
             CallResult::Answered(Err(denied)) => self.lease_machine.on_not_watched(&denied),
             CallResult::TooLong | CallResult::Overtaken => {} // the loop decides what to do next
@@ -349,9 +345,7 @@ impl LeaseTask {
             if deadline <= now {
                 return CallResult::TooLong;
             }
-            let wakes_at = self
-                .keep_in_mind(now)
-                .map_or(deadline, |at| at.min(deadline));
+            let wakes_at = self.keep_in_mind(now).map_or(deadline, |at| at.min(deadline));
             let nap = async {
                 match wakes_at == NEVER {
                     true => pending().await,
@@ -429,10 +423,7 @@ impl LeaseTask {
     /// tenure depends on this write, so no call waits for it. Returns the time of the next attempt,
     /// if it is later than `now`.
     fn keep_in_mind(&mut self, now: Instant) -> Option<Instant> {
-        let due = self
-            .lease_machine
-            .has_news_at()
-            .filter(|_| self.writing.is_none())?;
+        let due = self.lease_machine.has_news_at().filter(|_| self.writing.is_none())?;
         if now < due {
             return Some(due);
         }

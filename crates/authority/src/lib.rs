@@ -82,9 +82,7 @@ pub type LeaseWatch = watch::Receiver<Option<Held>>;
 
 /// Returns the tenure in `lease_watch` if it has not ended yet.
 pub fn holds(lease_watch: &LeaseWatch) -> Option<Held> {
-    lease_watch
-        .borrow()
-        .filter(|held| clock::now() < held.until)
+    lease_watch.borrow().filter(|held| clock::now() < held.until)
 }
 
 /// A mask for the upper half of a store id, which encodes the kind of store. The lower half is the
@@ -100,8 +98,5 @@ pub fn store_id(kind: &str, identity: Option<u64>) -> u64 {
 
 /// Returns the tag in a store id, or `None` if the store had not reported its identity.
 pub fn mark_of(id: u64) -> Option<StoreTag> {
-    u32::try_from(id & !KIND)
-        .ok()
-        .filter(|it| *it > 0)
-        .map(StoreTag)
+    u32::try_from(id & !KIND).ok().filter(|it| *it > 0).map(StoreTag)
 }

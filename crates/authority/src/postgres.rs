@@ -225,11 +225,7 @@ impl Postgres {
             let last_count = last_count.first().and_then(|row| row.get("identity"));
             self.identity = last_count.map(group_id);
         }
-        Ok(PgSession {
-            client,
-            _carrier: carrier,
-            is_unreplicated,
-        })
+        Ok(PgSession { client, _carrier: carrier, is_unreplicated })
     }
 
     async fn query(&self, client: &Client, query: &str) -> Result<Vec<SimpleQueryRow>, StoreError> {
@@ -270,12 +266,7 @@ impl Postgres {
     }
 
     fn upsert(&self) -> String {
-        let Self {
-            era,
-            incarnation,
-            attempt,
-            ..
-        } = self;
+        let Self { era, incarnation, attempt, .. } = self;
         let (group, expires) = (self.group(), self.expires());
         let member = escape_literal(&self.member);
         let last = EPOCHS.end() - 1; // a next epoch exists
@@ -353,10 +344,7 @@ impl Store for Postgres {
         self.last_count = (row.era == i64::from(self.era)).then_some(last_count); // each era counts from 1
         if (row.incarnation, row.attempt) == (self.incarnation, self.attempt) {
             self.epoch = row.epoch;
-            return Ok(Grant {
-                count: last_count,
-                ttl: self.ttl,
-            });
+            return Ok(Grant { count: last_count, ttl: self.ttl });
         }
         if row.era > i64::from(self.era) {
             return Err(StoreError::behind(&self.group, row.era));
@@ -364,10 +352,7 @@ impl Store for Postgres {
         if row.lasts > LONGEST_TTL {
             return Err(self.overlong(&row));
         }
-        Err(StoreError::Held {
-            holder: row.holder,
-            lasts: Some(row.lasts),
-        })
+        Err(StoreError::Held { holder: row.holder, lasts: Some(row.lasts) })
     }
 
     async fn renew(&mut self) -> Result<Duration, StoreError> {

@@ -79,9 +79,7 @@ impl StoreError {
     /// than the fences of that era.
     #[cfg(any(feature = "etcd", feature = "postgres"))]
     pub(super) fn behind(group: &str, era: i64) -> Self {
-        Self::Refused(format!(
-            "group `{group}` is in era {era}: raise `era` of this member to it"
-        ))
+        Self::Refused(format!("group `{group}` is in era {era}: raise `era` of this member to it"))
     }
 }
 

@@ -36,15 +36,10 @@ impl StoreTerms {
     pub fn check(&self) -> Result<(), ConfigError> {
         drift::check(self.drift_ppm)?;
         if self.era > era::LAST {
-            return Err(ConfigError::OutOfRange {
-                field: "era",
-                range: "at most 32767",
-            });
+            return Err(ConfigError::OutOfRange { field: "era", range: "at most 32767" });
         }
         if self.answer_within == Duration::ZERO {
-            return Err(ConfigError::Zero {
-                field: "answer_within",
-            });
+            return Err(ConfigError::Zero { field: "answer_within" });
         }
         let least = drift::stretched(self.answer_within * ANSWERS_IN_A_TENURE, self.drift_ppm);
         if self.ttl < least {
@@ -84,14 +79,8 @@ mod tests {
             |it| it.drift_ppm = 1_000_000,
             "drift is out of range: choose less than 1000000 parts in a million",
         );
-        check(
-            |it| it.era = 32_768,
-            "era is out of range: choose at most 32767",
-        );
-        check(
-            |it| it.answer_within = Duration::ZERO,
-            "answer_within is 0s: raise answer_within",
-        );
+        check(|it| it.era = 32_768, "era is out of range: choose at most 32767");
+        check(|it| it.answer_within = Duration::ZERO, "answer_within is 0s: raise answer_within");
         check(
             |it| (it.drift_ppm, it.ttl) = (0, Duration::from_secs(8)),
             "ttl 8s is below 3 x answer_within and the drift 9s: raise ttl",

@@ -122,17 +122,13 @@ impl VoterLock {
         let path = state.join(format!("{}.voter.lock", vote.group));
         let opened = std::fs::create_dir_all(state)
             .and_then(|()| OpenOptions::new().create(true).append(true).open(&path));
-        let unusable = |source| VoterError::State {
-            path: path.clone(),
-            source,
-        };
+        let unusable = |source| VoterError::State { path: path.clone(), source };
         let file = opened.map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => Ok(Self(file)),
-            Err(TryLockError::WouldBlock) => Err(VoterError::Runs {
-                path,
-                member: vote.member.to_owned(),
-            }),
+            Err(TryLockError::WouldBlock) => {
+                Err(VoterError::Runs { path, member: vote.member.to_owned() })
+            }
             Err(TryLockError::Error(error)) => Err(unusable(error)),
         }
     }
@@ -160,11 +156,7 @@ impl VoterFile {
     /// # Errors
     /// If the file is missing, is damaged, or belongs to another member or list of voters.
     pub fn open(state: &Path, vote: Vote<'_>) -> Result<(Self, Durable), VoterError> {
-        let Vote {
-            group,
-            member,
-            voters,
-        } = vote;
+        let Vote { group, member, voters } = vote;
         let path = path(state, group);
         let (slots, bytes) = SlotFile::open(&path, &tag(group))?;
         let Ok(content) = postcard::from_bytes::<Content<'_>>(&bytes) else {
@@ -183,11 +175,7 @@ impl VoterFile {
         }
         let durable = content.durable;
         let member = member.to_owned();
-        let file = Self {
-            member,
-            voters,
-            slots,
-        };
+        let file = Self { member, voters, slots };
         Ok((file, durable))
     }
 
@@ -221,9 +209,7 @@ impl VoterFile {
             }
         };
         // Without a thread no promise is ever persisted, and the voter never answers.
-        let started = thread::Builder::new()
-            .name("voter's disk".to_owned())
-            .spawn(serving);
+        let started = thread::Builder::new().name("voter's disk".to_owned()).spawn(serving);
         if let Err(error) = started {
             tracing::error!("a voter cannot work: no thread for its disk: {error}");
         }
@@ -257,11 +243,7 @@ fn tag(group: &str) -> Vec<u8> {
 }
 
 fn encode(member: &str, voters: u64, durable: Durable) -> Vec<u8> {
-    to_bytes(&Content {
-        member,
-        voters,
-        durable,
-    })
+    to_bytes(&Content { member, voters, durable })
 }
 
 /// Encodes a value for the disk.
@@ -279,11 +261,7 @@ mod tests {
     #[test]
     fn voter_with_deleted_file_persists_nothing_and_names_the_remedy() {
         let state = std::env::temp_dir().join(format!("hustings-voter-{}", std::process::id()));
-        let vote = Vote {
-            group: "g",
-            member: "a",
-            voters: 7,
-        };
+        let vote = Vote { group: "g", member: "a", voters: 7 };
         std::fs::create_dir_all(&state).unwrap();
         VoterFile::reset(&state, vote, Durable::FOUNDING).unwrap();
         let (mut file, durable) = VoterFile::open(&state, vote).unwrap();

@@ -62,9 +62,7 @@ pub(crate) struct ClosedForm {
 }
 
 fn named<const COUNT: usize>(values: [(&str, f64); COUNT]) -> Vec<(String, f64)> {
-    values
-        .map(|(name, value)| (name.to_owned(), value))
-        .to_vec()
+    values.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
 /// A task that runs with any election. `O`: the task's own options.
@@ -208,18 +206,13 @@ pub(crate) struct Caution {
 impl Caution {
     fn parameters(self) -> Parameters {
         Parameters::new()
-            .with(
-                "patience",
-                self.election_timeout.map(|span| span.to_string()),
-            )
+            .with("patience", self.election_timeout.map(|span| span.to_string()))
             .with("hearsay", self.reports.name())
     }
 
     /// Lists the settings that depart from the sources.
     fn sentence(self) -> String {
-        let election_timeout = self
-            .election_timeout
-            .map(|span| format!(", patience {span}"));
+        let election_timeout = self.election_timeout.map(|span| format!(", patience {span}"));
         let reports = match self.reports {
             Reports::Trusted => "",
             Reports::CheckedAgainstView => ", hearsay checked",
@@ -240,16 +233,9 @@ impl Caution {
 /// unicast, the first attempt succeeds, and all members name the best. `delay` is in seconds.
 fn without_faults(messages: f64, kinds: &[(&str, f64)], delay: f64) -> ClosedForm {
     let value = |name: &str, value: f64| (name.to_owned(), value);
-    let mut values = vec![
-        value("messages", messages),
-        value("unicasts", messages),
-        value("multicasts", 0.0),
-    ];
-    values.extend(
-        kinds
-            .iter()
-            .map(|(kind, count)| (format!("messages_{kind}"), *count)),
-    );
+    let mut values =
+        vec![value("messages", messages), value("unicasts", messages), value("multicasts", 0.0)];
+    values.extend(kinds.iter().map(|(kind, count)| (format!("messages_{kind}"), *count)));
     values.extend([
         value("rounds", 1.0),
         value("delay", delay),
@@ -257,10 +243,7 @@ fn without_faults(messages: f64, kinds: &[(&str, f64)], delay: f64) -> ClosedFor
         value("weak_success", 1.0),
         value("elected_best", 1.0),
     ]);
-    ClosedForm {
-        values,
-        missing: Vec::new(),
-    }
+    ClosedForm { values, missing: Vec::new() }
 }
 
 #[cfg(test)]

@@ -70,7 +70,5 @@ pub(crate) enum Format {
 
 /// Returns the name of an option's value on the command line.
 pub(crate) fn name_of(value: &impl ValueEnum) -> String {
-    value
-        .to_possible_value()
-        .map_or_else(String::new, |value| value.get_name().to_owned())
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }

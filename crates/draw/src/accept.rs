@@ -38,13 +38,7 @@ impl Acceptor {
         found: mpsc::Sender<Found>,
         status: watch::Sender<DrawStatus>,
     ) -> Self {
-        Self {
-            ends,
-            found,
-            status,
-            refusals: Refusals::default(),
-            last: None,
-        }
+        Self { ends, found, status, refusals: Refusals::default(), last: None }
     }
 
     /// Accepts connections at `listener` and turns those of the left neighbour into links. Never

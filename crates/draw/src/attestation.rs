@@ -40,10 +40,7 @@ impl Matter for Seating {
 /// member, and each member is linked to the next.
 pub(super) fn session(ring: &Ring, digest: Digest, seated: &[Attestation]) -> Option<Digest> {
     let nexts = seated.iter().cycle().skip(1);
-    let are_linked = seated
-        .iter()
-        .zip(nexts)
-        .all(|(it, next)| it.right == next.left);
+    let are_linked = seated.iter().zip(nexts).all(|(it, next)| it.right == next.left);
     let are_all = seated.len() == ring.members.len()
         && (0..)
             .zip(seated)
@@ -74,11 +71,8 @@ mod tests {
         let ring: Ring = text.parse().unwrap();
         let digest = ring.digest();
         let ring_driver = |place: u8, left: u8, right: u8| {
-            let seating = Seating {
-                place: place.into(),
-                left: Bytes([left; 32]),
-                right: Bytes([right; 32]),
-            };
+            let seating =
+                Seating { place: place.into(), left: Bytes([left; 32]), right: Bytes([right; 32]) };
             Attestation::sign(&secrets[usize::from(place)], &digest, seating)
         };
         let seated = [
@@ -105,10 +99,6 @@ mod tests {
         }
         let mut moved = ring.clone();
         moved.number = 2;
-        assert_eq!(
-            session(&moved, moved.digest(), &seated),
-            None,
-            "another draw"
-        );
+        assert_eq!(session(&moved, moved.digest(), &seated), None, "another draw");
     }
 }

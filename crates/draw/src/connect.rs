@@ -123,10 +123,7 @@ impl Connector {
             self.call(Duration::ZERO);
             self.tell_begun().await;
         });
-        Herald {
-            _task: Aborted(task),
-            right_is_lost,
-        }
+        Herald { _task: Aborted(task), right_is_lost }
     }
 }
 

@@ -82,11 +82,7 @@ pub(super) enum Broken {
     #[error(
         "who calls itself {name} has another ring file: its digest begins with {}, ours with {}", short(.theirs), short(.ours)
     )]
-    OtherRing {
-        name: String,
-        theirs: Digest,
-        ours: Digest,
-    },
+    OtherRing { name: String, theirs: Digest, ours: Digest },
     #[error(
         "the keys do not fit: who calls itself {0} does not hold the key that the ring file has for it, or does not accept ours"
     )]
@@ -177,9 +173,7 @@ impl Link {
                 write_frame(&mut stream, &buffer[..length]).await?;
             } else {
                 let message = read_frame(&mut stream).await?;
-                noise
-                    .read_message(&message, &mut buffer)
-                    .map_err(wrong_key)?;
+                noise.read_message(&message, &mut buffer).map_err(wrong_key)?;
             }
         }
         let session = noise.get_handshake_hash().try_into();
@@ -303,11 +297,7 @@ async fn greet(
     }
     let name = hello.from.escape_debug().to_string();
     if hello.ring != ends.digest {
-        return Err(Broken::OtherRing {
-            name,
-            theirs: hello.ring,
-            ours: ends.digest,
-        });
+        return Err(Broken::OtherRing { name, theirs: hello.ring, ours: ends.digest });
     }
     match hello.from == neighbour.name && hello.to == *me {
         true => Ok((ours, theirs)),
@@ -316,13 +306,10 @@ async fn greet(
 }
 
 fn prepare(stream: &TcpStream) {
-    let probes = TcpKeepalive::new()
-        .with_time(KEEP_ALIVE)
-        .with_interval(KEEP_ALIVE / 4)
-        .with_retries(4);
-    let set = stream
-        .set_nodelay(true)
-        .and_then(|()| SockRef::from(stream).set_tcp_keepalive(&probes));
+    let probes =
+        TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE / 4).with_retries(4);
+    let set =
+        stream.set_nodelay(true).and_then(|()| SockRef::from(stream).set_tcp_keepalive(&probes));
     if let Err(error) = set {
         tracing::debug!("a link is slower than it might be: {error}");
     }
@@ -374,9 +361,7 @@ async fn read_sealed(
 ) -> Result<Frame, Broken> {
     let sealed = read_frame(stream).await?;
     let mut opened = [0; MOST_FRAME_BYTES];
-    let length = noise
-        .read_message(number, &sealed, &mut opened)
-        .map_err(|_| Broken::Seal)?;
+    let length = noise.read_message(number, &sealed, &mut opened).map_err(|_| Broken::Seal)?;
     postcard::from_bytes(&opened[..length]).map_err(|_| Broken::Nonsense)
 }
 

@@ -119,9 +119,7 @@ impl Cipher for ChaChaPoly {
         let length = plaintext.len();
         let (body, tag) = out.split_at_mut(length);
         body.copy_from_slice(plaintext);
-        let sealed = self
-            .0
-            .encrypt_inout_detached(&counted(nonce), authtext, body.into());
+        let sealed = self.0.encrypt_inout_detached(&counted(nonce), authtext, body.into());
         // Encryption fails only for more than 256 GiB, which is longer than any Noise message.
         if let Ok(sealed) = sealed {
             tag[..TAG_BYTES].copy_from_slice(&sealed);

@@ -77,11 +77,7 @@ pub(super) fn leave(path: &Path, session: Digest, transcript: &Path) -> Result<(
         io::ErrorKind::AlreadyExists => Unmarked::Drawn,
         _ => Unmarked::Refused(error),
     })?;
-    writeln!(
-        file,
-        "sitting {session}\ntranscript {}",
-        transcript.display()
-    )?;
+    writeln!(file, "sitting {session}\ntranscript {}", transcript.display())?;
     file.sync_all()?;
     sync_name(path)?;
     Ok(sync_name(marks)?)
@@ -127,11 +123,7 @@ mod tests {
     }
 
     fn left(home: &Home, once_marker: &str) -> Result<(), Unmarked> {
-        leave(
-            &home.0.join(once_marker),
-            Bytes([7; 32]),
-            &home.0.join("t.jsonl"),
-        )
+        leave(&home.0.join(once_marker), Bytes([7; 32]), &home.0.join("t.jsonl"))
     }
 
     #[test]

@@ -140,9 +140,7 @@ pub enum NoDraw {
 }
 
 fn caller(refused: Option<&str>) -> String {
-    refused.map_or_else(String::new, |why| {
-        format!("; somebody called, and was refused: {why}")
-    })
+    refused.map_or_else(String::new, |why| format!("; somebody called, and was refused: {why}"))
 }
 
 fn after_all(is_certain: bool) -> &'static str {
@@ -160,17 +158,11 @@ impl Participant {
     pub fn check(&self) -> Result<u32, NoDraw> {
         let Some(place) = self.ring.place_of(&self.member) else {
             let names: Vec<&str> = self.ring.members.iter().map(|it| &*it.name).collect();
-            return Err(NoDraw::NoMember {
-                name: self.member.clone(),
-                members: names.join(", "),
-            });
+            return Err(NoDraw::NoMember { name: self.member.clone(), members: names.join(", ") });
         };
         let ours = self.secret.public();
         if self.ring.member(place).key != ours {
-            return Err(NoDraw::OtherKey {
-                name: self.member.clone(),
-                ours: ours.into(),
-            });
+            return Err(NoDraw::OtherKey { name: self.member.clone(), ours: ours.into() });
         }
         Transcript::check(&self.transcript)?;
         let once_marker = once_marker::path(&self.marks, &self.ring);
@@ -236,12 +228,8 @@ impl Participant {
     ) -> Result<DrawStatus, NoDraw> {
         let place = self.check()?;
         let digest = self.ring.digest();
-        let ends = Ends {
-            ring: Arc::new(self.ring.clone()),
-            digest,
-            place,
-            secret: self.secret.clone(),
-        };
+        let ends =
+            Ends { ring: Arc::new(self.ring.clone()), digest, place, secret: self.secret.clone() };
         let mut stop = pin!(stop);
         let mut connect = Connector::open(listener, ends.clone(), status.clone());
         let mut rendezvous = Rendezvous::new(ends.clone(), status);
@@ -313,10 +301,7 @@ impl Participant {
                 is_certain: leader.is_some(),
                 leader: seen,
             },
-            None => NoDraw::Transcript(NoTranscript::Write {
-                path: self.transcript,
-                error,
-            }),
+            None => NoDraw::Transcript(NoTranscript::Write { path: self.transcript, error }),
         }
     }
 }

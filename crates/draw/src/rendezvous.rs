@@ -102,14 +102,8 @@ impl Slot {
 
 impl<'a> Rendezvous<'a> {
     pub(super) fn new(ends: Ends, status: &'a watch::Sender<DrawStatus>) -> Self {
-        let mut rendezvous = Self {
-            ends,
-            status,
-            slots: Default::default(),
-            own: None,
-            signed: 0,
-            beyond: None,
-        };
+        let mut rendezvous =
+            Self { ends, status, slots: Default::default(), own: None, signed: 0, beyond: None };
         rendezvous.tell_account();
         rendezvous
     }
@@ -200,21 +194,12 @@ impl<'a> Rendezvous<'a> {
     pub(super) fn refused(&self, now: Instant) -> Option<String> {
         let left = self.slot(Side::Left);
         let is_missing = left.link.is_none() && !left.is_fresh(now);
-        self.status
-            .borrow()
-            .last_refused
-            .clone()
-            .filter(|_| is_missing)
+        self.status.borrow().last_refused.clone().filter(|_| is_missing)
     }
 
     /// The neighbour on one side and the reason, if there is no link to it.
     fn unlinked(&self, side: Side) -> Option<String> {
-        let Slot {
-            link,
-            trouble,
-            lost,
-            ..
-        } = self.slot(side);
+        let Slot { link, trouble, lost, .. } = self.slot(side);
         let name = &self.ends.neighbour(side).name;
         let text = match (lost, trouble) {
             (None, None) => name.clone(),
@@ -266,12 +251,7 @@ impl<'a> Rendezvous<'a> {
     /// True if the attestation is the next member's on `side` and its links match those received
     /// before.
     fn fits(&self, side: Side, attestation: &Attestation) -> bool {
-        let Slot {
-            link: Some(link),
-            heard,
-            ..
-        } = self.slot(side)
-        else {
+        let Slot { link: Some(link), heard, .. } = self.slot(side) else {
             return false;
         };
         let ring = &self.ends.ring;
@@ -307,11 +287,7 @@ impl<'a> Rendezvous<'a> {
         };
         let [left, right] = &mut self.slots;
         let (left, right) = left.link.take().zip(right.link.take())?;
-        Some(Met {
-            links: Links { left, right },
-            seated,
-            session,
-        })
+        Some(Met { links: Links { left, right }, seated, session })
     }
 
     /// Takes in a new link or a failed attempt. A new link replaces an earlier one of the same
@@ -324,10 +300,7 @@ impl<'a> Rendezvous<'a> {
                     self.lose(side, Broken::Closed);
                 }
                 tracing::info!("{name} is there");
-                *self.slot_mut(side) = Slot {
-                    link: Some(link),
-                    ..Slot::default()
-                };
+                *self.slot_mut(side) = Slot { link: Some(link), ..Slot::default() };
             }
             Err(why) if self.slot(side).trouble.as_ref() != Some(&why) => {
                 tracing::info!("no link to {name} yet: {why}");
@@ -342,17 +315,10 @@ impl<'a> Rendezvous<'a> {
     fn lose(&mut self, side: Side, why: Broken) {
         tracing::info!("{} is gone: {why}", self.ends.neighbour(side).name);
         let lost = Some(clock::now());
-        *self.slot_mut(side) = Slot {
-            trouble: Some(why),
-            lost,
-            ..Slot::default()
-        };
+        *self.slot_mut(side) = Slot { trouble: Some(why), lost, ..Slot::default() };
         // The neighbour on the other side may have received the attestation of the lost link.
         if self.own.take().is_some() {
-            *self.slot_mut(side.opposite()) = Slot {
-                lost,
-                ..Slot::default()
-            };
+            *self.slot_mut(side.opposite()) = Slot { lost, ..Slot::default() };
         }
         self.signed = 0;
     }
@@ -364,11 +330,8 @@ impl<'a> Rendezvous<'a> {
             return;
         };
         let own = self.own.get_or_insert_with(|| {
-            let seating = Seating {
-                place: self.ends.place,
-                left: to_left.session,
-                right: to_right.session,
-            };
+            let seating =
+                Seating { place: self.ends.place, left: to_left.session, right: to_right.session };
             Attestation::sign(&self.ends.secret, &self.ends.digest, seating)
         });
         let most = left.heard.len().min(right.heard.len()) + 1;

@@ -20,11 +20,7 @@ pub(super) struct ResultVotes {
 impl ResultVotes {
     /// Creates an empty set for the member at `place` of a ring of `members`.
     pub(super) fn new(place: u32, members: usize) -> Self {
-        Self {
-            place: place as usize,
-            kept: vec![Vec::new(); members],
-            has_dropped: false,
-        }
+        Self { place: place as usize, kept: vec![Vec::new(); members], has_dropped: false }
     }
 
     /// The largest number of statements that an honest neighbour sends: all statements it keeps,
@@ -128,16 +124,10 @@ mod tests {
         assert!(take(&mut result_votes, &elected(0, 1, 8)));
         assert!(take(&mut result_votes, &elected(1, 1, 8)));
         for messages in 0..2 {
-            assert!(
-                take(&mut result_votes, &elected(2, 2, messages)),
-                "evidence against it"
-            );
+            assert!(take(&mut result_votes, &elected(2, 2, messages)), "evidence against it");
         }
         for messages in 2..100 {
-            assert!(
-                !take(&mut result_votes, &elected(2, 2, messages)),
-                "there is enough"
-            );
+            assert!(!take(&mut result_votes, &elected(2, 2, messages)), "there is enough");
         }
         assert_eq!(result_votes.certified(), None);
         assert_eq!(result_votes.lacking().collect::<Vec<_>>(), [2]);

@@ -92,8 +92,7 @@ impl Ring {
     /// A description of the first problem in the file.
     pub fn read(path: &Path) -> Result<Self, BadRing> {
         let text = std::fs::read_to_string(path);
-        text.map_err(|error| BadRing(format!("cannot read it: {error}")))?
-            .parse()
+        text.map_err(|error| BadRing(format!("cannot read it: {error}")))?.parse()
     }
 
     /// Checks that a draw can be held with this ring.
@@ -135,18 +134,9 @@ impl Ring {
     /// The digest of the ring, the draw's name and its number. Comments and the order of fields in
     /// the file do not change it.
     pub fn digest(&self) -> Digest {
-        let Config {
-            ring,
-            selection,
-            compare,
-            stall_limit,
-            respond_within,
-        } = self.config;
-        let members: Vec<_> = self
-            .members
-            .iter()
-            .map(|it| (&it.name, &it.address, it.key))
-            .collect();
+        let Config { ring, selection, compare, stall_limit, respond_within } = self.config;
+        let members: Vec<_> =
+            self.members.iter().map(|it| (&it.name, &it.address, it.key)).collect();
         let content = (
             ("hustings ring 1", &self.draw, self.number),
             (
@@ -231,9 +221,7 @@ impl FromStr for Ring {
 
     fn from_str(text: &str) -> Result<Self, BadRing> {
         let file: File = toml::from_str(text).map_err(|error| {
-            let line = error
-                .span()
-                .map(|span| text[..span.start].lines().count().max(1));
+            let line = error.span().map(|span| text[..span.start].lines().count().max(1));
             let place = line.map_or_else(String::new, |line| format!("near line {line}: "));
             BadRing(format!("{place}{}", error.message()))
         })?;
@@ -295,20 +283,12 @@ mod tests {
             let signed = refused(text(options, members));
             assert!(signed.contains(expected), "{signed}");
         };
-        check(
-            "",
-            &FOUR[..2],
-            "2 members cannot hold each other to their flips: 4",
-        );
+        check("", &FOUR[..2], "2 members cannot hold each other to their flips: 4");
         check("", &FOUR[..3], "or 3 with direction = \"clockwise\"");
         check("stall_limit = 0", &FOUR, "choose 1 or more");
         check("respond_within = \"0s\"", &FOUR, "too short");
         check("respond_within = \"soon\"", &FOUR, "not a duration");
-        check(
-            "direction = \"left\"",
-            &FOUR,
-            "line 3: unknown variant `left`",
-        );
+        check("direction = \"left\"", &FOUR, "line 3: unknown variant `left`");
         check("colour = 1", &FOUR, "unknown field `colour`");
         let twice = |first, second| {
             let mut members = FOUR;

@@ -95,11 +95,7 @@ impl<P: RingMember, C: Chance> RingDriver<P, C> {
                 right: neighbour(Side::Right),
                 view: ring.roster(),
                 due: None,
-                chance: Drawn {
-                    source: chance,
-                    record: Vec::new(),
-                    has_failed: false,
-                },
+                chance: Drawn { source: chance, record: Vec::new(), has_failed: false },
                 effects: Vec::new(),
             },
         }
@@ -163,10 +159,7 @@ impl<C> Table<C> {
     /// Records the words drawn since the last effect before the next effect is recorded.
     fn note_chance(&mut self) {
         for (word, salt) in self.chance.record.drain(..) {
-            self.effects.push(Effect::Drew {
-                word: Bytes(word.to_be_bytes()),
-                salt: Bytes(salt),
-            });
+            self.effects.push(Effect::Drew { word: Bytes(word.to_be_bytes()), salt: Bytes(salt) });
         }
     }
 

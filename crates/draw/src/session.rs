@@ -94,11 +94,7 @@ impl<P: RingMember> Session<P> {
         herald: Herald,
     ) -> Self {
         let result_votes = ResultVotes::new(ends.place, ends.ring.members.len());
-        let Met {
-            links,
-            seated,
-            session,
-        } = gathered;
+        let Met { links, seated, session } = gathered;
         Self {
             ends,
             links,
@@ -322,12 +318,7 @@ impl<P: RingMember> Session<P> {
     fn say(&mut self, side: Side, message: Message, (entry, head): (u64, Digest)) {
         let sent = self.side_mut(side);
         sent.sent += 1;
-        let words = Words {
-            number: sent.sent,
-            entry,
-            head,
-            message,
-        };
+        let words = Words { number: sent.sent, entry, head, message };
         let signed = SignedMessage::sign(&self.ends.secret, &self.way_to(side), words);
         self.links.to(side).say(Frame::SignedMessage(signed));
     }
@@ -335,10 +326,9 @@ impl<P: RingMember> Session<P> {
     /// The verdict that follows from an outcome.
     fn weigh(&self, outcome: Outcome) -> Option<Verdict> {
         match outcome {
-            Outcome::Nominee(leader) => Some(Verdict::Elected {
-                leader: ring::place(leader.id),
-                messages: self.left.sent,
-            }),
+            Outcome::Nominee(leader) => {
+                Some(Verdict::Elected { leader: ring::place(leader.id), messages: self.left.sent })
+            }
             Outcome::Fault(fault) => Some(Verdict::Fault(fault)),
             Outcome::Standing { .. }
             | Outcome::Vacant
@@ -378,12 +368,7 @@ impl<P: RingMember> Session<P> {
 
     fn sign(&self, verdict: Verdict) -> Statement {
         let (entry, head) = self.transcript.state();
-        let conclusion = Conclusion {
-            place: self.ends.place,
-            entry,
-            head,
-            verdict,
-        };
+        let conclusion = Conclusion { place: self.ends.place, entry, head, verdict };
         Statement::sign(&self.ends.secret, &self.session, conclusion)
     }
 
@@ -482,32 +467,22 @@ impl<P: RingMember> Session<P> {
 
     /// Faults that other members noticed themselves and signed.
     fn reports(&self) -> impl Iterator<Item = Evidence> {
-        self.result_votes
-            .of_others()
-            .filter_map(|it| match it.verdict {
-                Verdict::Fault(fault) if !matches!(fault.cause, Cause::Told { .. }) => {
-                    Some(Evidence::new(&self.ends.ring, fault))
-                }
-                Verdict::Fault(_) | Verdict::Elected { .. } => None,
-            })
+        self.result_votes.of_others().filter_map(|it| match it.verdict {
+            Verdict::Fault(fault) if !matches!(fault.cause, Cause::Told { .. }) => {
+                Some(Evidence::new(&self.ends.ring, fault))
+            }
+            Verdict::Fault(_) | Verdict::Elected { .. } => None,
+        })
     }
 
     fn way_to(&self, side: Side) -> LinkDirection {
         let Ends { ring, place, .. } = &self.ends;
-        LinkDirection {
-            session: self.session,
-            from: *place,
-            to: ring.neighbour(*place, side),
-        }
+        LinkDirection { session: self.session, from: *place, to: ring.neighbour(*place, side) }
     }
 
     fn way_from(&self, side: Side) -> LinkDirection {
         let way = self.way_to(side);
-        LinkDirection {
-            from: way.to,
-            to: way.from,
-            ..way
-        }
+        LinkDirection { from: way.to, to: way.from, ..way }
     }
 
     fn side(&self, side: Side) -> &Traffic {

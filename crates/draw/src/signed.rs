@@ -178,11 +178,7 @@ mod tests {
     fn signature_binds_session_direction_and_history() {
         let secret = Secret::generate().unwrap();
         let key = secret.public();
-        let way = LinkDirection {
-            session: Bytes([1; 32]),
-            from: 3,
-            to: 4,
-        };
+        let way = LinkDirection { session: Bytes([1; 32]), from: 3, to: 4 };
         let words = Words {
             number: 5,
             entry: 6,

@@ -100,23 +100,12 @@ impl Evidence {
 }
 
 /// Describes a fault in words, with names in place of places.
-pub(super) fn in_words(
-    ring: &Ring,
-    Fault {
-        place,
-        round,
-        cause,
-    }: Fault,
-) -> String {
+pub(super) fn in_words(ring: &Ring, Fault { place, round, cause }: Fault) -> String {
     let name = |place: u32| &ring.member(place).name;
     let by = name(place);
     let neighbour = |side| name(ring.neighbour(place, side));
     let what = match cause {
-        Cause::Disagreement {
-            of,
-            from_left,
-            from_right,
-        } => format!(
+        Cause::Disagreement { of, from_left, from_right } => format!(
             "the flip of {} came as {} from {} and as {} from {}",
             name(of),
             coin(from_left),
@@ -124,36 +113,24 @@ pub(super) fn in_words(
             coin(from_right),
             neighbour(Side::Right)
         ),
-        Cause::OwnFlip {
-            side,
-            sent,
-            received,
-        } => format!(
+        Cause::OwnFlip { side, sent, received } => format!(
             "its own flip, {}, came home from {} as {}",
             coin(sent),
             neighbour(side),
             coin(received)
         ),
         Cause::Nonsense { side, received } => {
-            format!(
-                "{} sent {}, which has no place there",
-                neighbour(side),
-                show(received)
-            )
+            format!("{} sent {}, which has no place there", neighbour(side), show(received))
         }
-        Cause::OutOfTurn { side } => format!(
-            "{} sent more than anybody can who waits for both neighbours",
-            neighbour(side)
-        ),
+        Cause::OutOfTurn { side } => {
+            format!("{} sent more than anybody can who waits for both neighbours", neighbour(side))
+        }
         Cause::Silence { side: Some(side) } => {
             format!("{} did not answer in time", neighbour(side))
         }
         Cause::Silence { side: None } => "neither neighbour answered in time".to_owned(),
         Cause::Stalled { stages } => {
-            format!(
-                "all active members flipped alike {}, which may be chance",
-                in_a_row(stages)
-            )
+            format!("all active members flipped alike {}, which may be chance", in_a_row(stages))
         }
         Cause::Told { side } => format!("{} says that there is a fault", neighbour(side)),
         Cause::Withdrawn => {

@@ -23,10 +23,7 @@ impl fmt::Display for Timestamp {
         let seconds = millis % DAY / 1_000;
         let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
         let millis = millis % 1_000;
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z"
-        )
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
     }
 }
 

@@ -112,10 +112,7 @@ pub(super) struct Chain {
 
 impl Chain {
     pub(super) fn new() -> Self {
-        Self {
-            head: Bytes([0; 32]),
-            entries: 0,
-        }
+        Self { head: Bytes([0; 32]), entries: 0 }
     }
 
     /// Adds the next entry. Returns its index and the hash up to and including it.
@@ -171,10 +168,8 @@ impl Transcript {
         if once_marker::is_taken(path) {
             return Err(NoTranscript::Exists(path.to_owned()));
         }
-        once_marker::probe(once_marker::parent(path)).map_err(|error| NoTranscript::Write {
-            path: path.to_owned(),
-            error,
-        })
+        once_marker::probe(once_marker::parent(path))
+            .map_err(|error| NoTranscript::Write { path: path.to_owned(), error })
     }
 
     /// Creates a new file.
@@ -183,10 +178,7 @@ impl Transcript {
         options.write(true).create_new(true).mode(0o600);
         let refuse = |error: io::Error| match error.kind() {
             io::ErrorKind::AlreadyExists => NoTranscript::Exists(path.to_owned()),
-            _ => NoTranscript::Write {
-                path: path.to_owned(),
-                error,
-            },
+            _ => NoTranscript::Write { path: path.to_owned(), error },
         };
         let file = options.open(path).map_err(refuse)?;
         once_marker::sync_name(path).map_err(refuse)?;
@@ -199,12 +191,7 @@ impl Transcript {
     }
 
     fn of(file: Option<BufWriter<File>>) -> Self {
-        Self {
-            chain: Chain::new(),
-            file,
-            calendar: Calendar::new(),
-            told: None,
-        }
+        Self { chain: Chain::new(), file, calendar: Calendar::new(), told: None }
     }
 
     fn file(&mut self) -> io::Result<&mut BufWriter<File>> {

@@ -131,10 +131,9 @@ pub fn verify(ring: &Ring, transcripts: &[(String, Vec<u8>)]) -> Verification {
     for (source, content) in transcripts {
         match Reading::read(content, ring, digest) {
             Ok(reading) => found.take(ring, source, reading, &mut sittings),
-            Err(why) => found.unusable.push(Refused {
-                source: source.clone(),
-                why: why.to_string(),
-            }),
+            Err(why) => {
+                found.unusable.push(Refused { source: source.clone(), why: why.to_string() });
+            }
         }
     }
     let name = |place: u32| ring.member(place).name.clone();
@@ -143,10 +142,8 @@ pub fn verify(ring: &Ring, transcripts: &[(String, Vec<u8>)]) -> Verification {
         all.all(|it| it.readings[*place as usize].is_none())
     };
     found.missing = (0..ring.len()).filter(is_absent).map(name).collect();
-    let signed: Vec<Signed<'_>> = sittings
-        .iter()
-        .map(|it| Signed::new(ring, &it.readings))
-        .collect();
+    let signed: Vec<Signed<'_>> =
+        sittings.iter().map(|it| Signed::new(ring, &it.readings)).collect();
     // A statement made in one session says nothing about another.
     for (session, signed) in sittings.iter().zip(&signed) {
         found.findings.extend(session.check(ring, signed));
@@ -245,10 +242,8 @@ impl Verification {
         });
         let at = sittings.iter().position(|it| it.id == reading.session);
         let at = at.unwrap_or_else(|| {
-            sittings.push(Session {
-                id: reading.session,
-                readings: vec![None; ring.members.len()],
-            });
+            sittings
+                .push(Session { id: reading.session, readings: vec![None; ring.members.len()] });
             sittings.len() - 1
         });
         let slot = &mut sittings[at].readings[reading.place as usize];
@@ -268,11 +263,7 @@ impl Verification {
 
 impl Finding {
     fn proven(who: String, what: String) -> Self {
-        Self {
-            who: vec![who],
-            weight: Weight::Proven,
-            what,
-        }
+        Self { who: vec![who], weight: Weight::Proven, what }
     }
 }
 

@@ -4,11 +4,7 @@ use super::budget::{Budget, Extent};
 use super::evidence::{Evidence, Verdict};
 
 /// The smallest budget that shows the effect.
-pub(super) const GLANCE: Budget = Budget {
-    extent: Extent::Quick,
-    seed: 1,
-    threads: 0,
-};
+pub(super) const GLANCE: Budget = Budget { extent: Extent::Quick, seed: 1, threads: 0 };
 
 /// Asserts that the verdict is "does not hold".
 #[track_caller]

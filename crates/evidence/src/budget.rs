@@ -57,10 +57,7 @@ impl Budget {
     /// Returns the same budget with a seed of its own. An additional experiment then changes no
     /// other.
     pub(crate) fn reseeded(self, by: u64) -> Self {
-        Self {
-            seed: Seeds::new(self.seed, by).number(Stream::Layout),
-            ..self
-        }
+        Self { seed: Seeds::new(self.seed, by).number(Stream::Layout), ..self }
     }
 
     /// Returns the results of runs `0..runs`, ordered by run number.
@@ -137,9 +134,7 @@ const RECORDED_NAMES: &[(&str, &str)] = &[
 pub(super) fn seed_of(label: &str) -> u64 {
     let recorded = RECORDED_NAMES
         .iter()
-        .fold(label.to_owned(), |label, (new, recorded)| {
-            label.replace(new, recorded)
-        });
+        .fold(label.to_owned(), |label, (new, recorded)| label.replace(new, recorded));
     recorded.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })

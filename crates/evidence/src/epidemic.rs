@@ -68,21 +68,13 @@ const LOSSES: [f64; 4] = [0.0, 0.1, 0.2, 0.4];
 const FAN_OUTS: [u8; 3] = [4, 6, 10];
 
 fn model(fan_out: u8, loss: f64) -> Model {
-    Model {
-        members: MEMBERS.into(),
-        fan_out: fan_out.into(),
-        hops: HOPS.into(),
-        loss,
-    }
+    Model { members: MEMBERS.into(), fan_out: fan_out.into(), hops: HOPS.into(), loss }
 }
 
 fn setup(loss: f64) -> Setup {
     Setup {
         priorities: vec![Priority(0); MEMBERS as usize],
-        network: Network {
-            unicast_loss: loss,
-            ..Network::perfect(Delay::Constant(DELAY))
-        },
+        network: Network { unicast_loss: loss, ..Network::perfect(Delay::Constant(DELAY)) },
         detection: Detection::Never,
         view: 1.0,
     }
@@ -126,15 +118,7 @@ fn e1(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let runs = budget.choose(100, 400);
     let mut evidence = Evidence::default();
     let mut gist = Vec::new();
-    for (fan_out, loss) in [
-        (4, 0.0),
-        (4, 0.2),
-        (4, 0.4),
-        (6, 0.0),
-        (6, 0.2),
-        (6, 0.4),
-        (10, 0.4),
-    ] {
+    for (fan_out, loss) in [(4, 0.0), (4, 0.2), (4, 0.4), (6, 0.0), (6, 0.2), (6, 0.4), (10, 0.4)] {
         let config = Config {
             fan_out,
             hops: HOPS,
@@ -161,10 +145,8 @@ fn e1(budget: &Budget) -> Result<Evidence, ExperimentError> {
             mean_between(expected - error, expected + error, &missed),
         );
         let chance = dies_out(&model);
-        evidence.ours(
-            "the same: share of words that die out",
-            share_between(chance, chance, &gone),
-        );
+        evidence
+            .ours("the same: share of words that die out", share_between(chance, chance, &gone));
         gist.push(format!("{fan_out} at {loss}: {}", number(average(&missed))));
     }
     Ok(evidence.sum_up(format!("missed, by fan-out and loss: {}", list(&gist))))
@@ -177,11 +159,7 @@ fn shares(
     fan_out: u8,
     loss: f64,
 ) -> Result<Vec<Sample>, ExperimentError> {
-    let config = Config {
-        fan_out,
-        hops: HOPS,
-        ..Config::field(PERIOD)
-    };
+    let config = Config { fan_out, hops: HOPS, ..Config::field(PERIOD) };
     let times = PERIODS.map(|periods| Instant::START + PERIOD * periods);
     let mut shares = vec![Sample::new(Kind::Proportion); times.len()];
     for run in heard(budget, runs, (config, loss), &times)? {
@@ -258,14 +236,8 @@ fn against_periods(budget: &Budget) -> Result<Figure, ExperimentError> {
     }
     Ok(Figure {
         title: "Everybody has heard a word, N = 1000, fan-out 6",
-        x: Axis {
-            label: "periods after it was said",
-            scale: Scale::Logarithmic,
-        },
-        y: Axis {
-            label: "share of words",
-            scale: Scale::Linear,
-        },
+        x: Axis { label: "periods after it was said", scale: Scale::Logarithmic },
+        y: Axis { label: "share of words", scale: Scale::Linear },
         legend: Corner::LowerRight,
         series,
     })

@@ -73,11 +73,7 @@ pub(crate) fn equal<T: PartialEq + Display>(expected: &T, measured: &T) -> Compa
 
 /// Expects two equal lists.
 pub(crate) fn all_equal<T: PartialEq + Display>(expected: &[T], measured: &[T]) -> Comparison {
-    Comparison {
-        agrees: expected == measured,
-        expected: list(expected),
-        measured: list(measured),
-    }
+    Comparison { agrees: expected == measured, expected: list(expected), measured: list(measured) }
 }
 
 /// Expects the mean `expected`, within the error of the sample.
@@ -201,10 +197,7 @@ pub(crate) fn share_above(bound: f64, sample: &Sample) -> Comparison {
     Comparison {
         expected: format!("above {}", number(bound)),
         measured: estimated(sample),
-        agrees: sample
-            .estimate()
-            .and_then(|it| it.ci95)
-            .is_some_and(|[low, _]| low > bound),
+        agrees: sample.estimate().and_then(|it| it.ci95).is_some_and(|[low, _]| low > bound),
     }
 }
 
@@ -250,18 +243,8 @@ impl Evidence {
     }
 
     fn add(&mut self, word: Word, what: String, comparison: Comparison) {
-        let Comparison {
-            expected,
-            measured,
-            agrees,
-        } = comparison;
-        self.checks.push(Check {
-            word,
-            what,
-            expected,
-            measured,
-            agrees,
-        });
+        let Comparison { expected, measured, agrees } = comparison;
+        self.checks.push(Check { word, what, expected, measured, agrees });
     }
 
     /// Sets the main result.
@@ -409,13 +392,9 @@ mod tests {
 
     #[test]
     fn numbers_have_few_decimals_and_no_trailing_zeros() {
-        for (value, shown) in [
-            (299.0, "299"),
-            (1300.0, "1300"),
-            (0.1, "0.1"),
-            (618.737_75, "618.74"),
-            (0.0, "0"),
-        ] {
+        for (value, shown) in
+            [(299.0, "299"), (1300.0, "1300"), (0.1, "0.1"), (618.737_75, "618.74"), (0.0, "0")]
+        {
             assert_eq!(number(value), shown);
         }
     }

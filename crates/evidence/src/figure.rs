@@ -30,16 +30,7 @@ const COLOURS: [RGBColor; 6] = [
 /// Markers of measurements, in pixels around the point. They keep series apart without any colour.
 const MARKERS: [&[(i32, i32)]; 6] = [
     // Nearly a disc.
-    &[
-        (2, -4),
-        (4, -2),
-        (4, 2),
-        (2, 4),
-        (-2, 4),
-        (-4, 2),
-        (-4, -2),
-        (-2, -4),
-    ],
+    &[(2, -4), (4, -2), (4, 2), (2, 4), (-2, 4), (-4, 2), (-4, -2), (-2, -4)],
     &[(-4, -4), (4, -4), (4, 4), (-4, 4)],
     &[(0, -5), (5, 4), (-5, 4)],
     &[(0, -6), (6, 0), (0, 6), (-6, 0)],
@@ -110,11 +101,7 @@ impl Point {
     /// Returns the mean of `sample` at `x`, or `None` if the sample is empty.
     pub(super) fn of(x: f64, sample: &Sample) -> Option<Self> {
         let estimate = sample.estimate()?;
-        Some(Self {
-            x,
-            mean: estimate.mean,
-            ci95: estimate.ci95.unwrap_or([estimate.mean; 2]),
-        })
+        Some(Self { x, mean: estimate.mean, ci95: estimate.ci95.unwrap_or([estimate.mean; 2]) })
     }
 }
 
@@ -163,9 +150,7 @@ impl Figure {
         for (place, series) in self.series.iter().enumerate() {
             let look = series.looks_like.unwrap_or(place);
             let (colour, marker) = (COLOURS[look % COLOURS.len()], MARKERS[look % MARKERS.len()]);
-            series
-                .draw(colour, marker, &mut chart)
-                .map_err(|error| failed(&error))?;
+            series.draw(colour, marker, &mut chart).map_err(|error| failed(&error))?;
         }
         let corner = match self.legend {
             Corner::UpperLeft => SeriesLabelPosition::UpperLeft,
@@ -199,21 +184,14 @@ impl Series {
         chart.draw_series([Polygon::new(band, colour.mix(0.2))])?;
         let line = LineSeries::new(self.line.iter().copied(), colour.stroke_width(2));
         let (has_line, has_points) = (!self.line.is_empty(), !self.points.is_empty());
-        chart
-            .draw_series(line)?
-            .label(self.label.as_str())
-            .legend(move |(x, y)| {
-                let ends = if has_line {
-                    [(0, 0), (18, 0)]
-                } else {
-                    [(9, 0); 2]
-                };
-                let around = |&(right, down): &(i32, i32)| (right + 9, down);
-                let shape = if has_points { marker } else { &[] };
-                EmptyElement::at((x, y))
-                    + PathElement::new(ends, colour.stroke_width(2))
-                    + Polygon::new(shape.iter().map(around).collect::<Vec<_>>(), colour)
-            });
+        chart.draw_series(line)?.label(self.label.as_str()).legend(move |(x, y)| {
+            let ends = if has_line { [(0, 0), (18, 0)] } else { [(9, 0); 2] };
+            let around = |&(right, down): &(i32, i32)| (right + 9, down);
+            let shape = if has_points { marker } else { &[] };
+            EmptyElement::at((x, y))
+                + PathElement::new(ends, colour.stroke_width(2))
+                + Polygon::new(shape.iter().map(around).collect::<Vec<_>>(), colour)
+        });
         let whisker = |point: &Point| {
             let ends = point.ci95.map(|end| (point.x, end));
             PathElement::new(ends.to_vec(), colour.stroke_width(1))
@@ -268,11 +246,7 @@ impl Ruler {
     /// Returns powers of ten, and twice and five times each if the range is short.
     fn round_numbers(&self) -> Vec<f64> {
         let Range { start, end } = self.range;
-        let steps: &[f64] = if end / start > 1e3 {
-            &[1.0]
-        } else {
-            &[1.0, 2.0, 5.0]
-        };
+        let steps: &[f64] = if end / start > 1e3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
         let powers = start.log10().floor() as i32..=end.log10().ceil() as i32;
         let numbers =
             powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
@@ -309,10 +283,7 @@ mod tests {
     use super::{Axis, Corner, Figure, Point, Ruler, Scale, Series};
 
     fn figure(series: Vec<Series>) -> Figure {
-        let axis = |label| Axis {
-            label,
-            scale: Scale::Logarithmic,
-        };
+        let axis = |label| Axis { label, scale: Scale::Logarithmic };
         Figure {
             title: "cost",
             x: axis("members"),
@@ -348,10 +319,7 @@ mod tests {
 
     #[test]
     fn logarithmic_scale_gives_equal_factors_equal_length() {
-        let ruler = Ruler {
-            scale: Scale::Logarithmic,
-            range: 1.0..100.0,
-        };
+        let ruler = Ruler { scale: Scale::Logarithmic, range: 1.0..100.0 };
         assert_eq!((ruler.place(1.0), ruler.place(10.0)), (0.0, 0.5));
         assert_eq!(ruler.round_numbers(), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0]);
     }

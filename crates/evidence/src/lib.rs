@@ -180,12 +180,7 @@ impl Selection {
         });
         let mut drawings = Vec::new();
         for document in documents {
-            for FigureSpec {
-                name,
-                caption,
-                draw,
-            } in document.figures
-            {
+            for FigureSpec { name, caption, draw } in document.figures {
                 let figure = draw(&budget.reseeded(seed_of(name)))?;
                 drawings.push(Drawing::of(name, caption, &figure)?);
             }
@@ -207,18 +202,12 @@ impl Drawing {
         caption: &'static str,
         figure: &Figure,
     ) -> Result<Self, ExperimentError> {
-        Ok(Self {
-            name,
-            caption,
-            svg: figure.to_svg()?,
-        })
+        Ok(Self { name, caption, svg: figure.to_svg()? })
     }
 }
 
 fn claims() -> impl Iterator<Item = (&'static Document, &'static Claim)> {
-    DOCUMENTS
-        .iter()
-        .flat_map(|document| document.claims.iter().map(move |claim| (document, claim)))
+    DOCUMENTS.iter().flat_map(|document| document.claims.iter().map(move |claim| (document, claim)))
 }
 
 fn means(name: &str, document: &Document, claim: &Claim) -> bool {
@@ -340,10 +329,7 @@ mod tests {
         assert_eq!(chosen(&["R"]), Ok(of_slides.collect()));
         assert_eq!(chosen(&["R12", "r4", "R4"]), Ok(vec!["R4", "R12"]));
         let refused = chosen(&["R4", "R40"]).unwrap_err();
-        assert!(
-            refused.starts_with("there is no claim R40: choose R1 to R12"),
-            "{refused}"
-        );
+        assert!(refused.starts_with("there is no claim R40: choose R1 to R12"), "{refused}");
     }
 
     #[test]

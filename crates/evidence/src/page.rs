@@ -90,16 +90,9 @@ fn article(finding: &Finding) -> String {
         escaped(&measured(finding)),
     );
     if let Some(complaint) = finding.complaint() {
-        let _ = writeln!(
-            text,
-            "<p class=\"alarm\">Not as on record: {}</p>",
-            escaped(&complaint)
-        );
+        let _ = writeln!(text, "<p class=\"alarm\">Not as on record: {}</p>", escaped(&complaint));
     }
-    let checks = finding
-        .evidence
-        .as_ref()
-        .map_or(&[][..], |evidence| &evidence.checks);
+    let checks = finding.evidence.as_ref().map_or(&[][..], |evidence| &evidence.checks);
     if !checks.is_empty() {
         text += "<div class=\"wide\"><table class=\"checks\">\n<thead><tr><th></th><th>what</th>\
                  <th>expected</th><th>measured</th></tr></thead>\n<tbody>\n";
@@ -110,11 +103,7 @@ fn article(finding: &Finding) -> String {
 }
 
 fn row(check: &Check) -> String {
-    let (mark, class) = if check.agrees {
-        ("✓", "yes")
-    } else {
-        ("✗", "no")
-    };
+    let (mark, class) = if check.agrees { ("✓", "yes") } else { ("✗", "no") };
     let word = match check.word {
         Word::Stated => "stated",
         Word::Corrected => "corrected",
@@ -160,9 +149,7 @@ fn fluid(svg: &str) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -177,9 +164,6 @@ mod tests {
     #[test]
     fn drawing_takes_the_width_of_the_page() {
         let svg = "<svg width=\"8\" height=\"5\" viewBox=\"0 0 8 5\" xmlns=\"x\">\n<rect width=\"1\"/></svg>";
-        assert_eq!(
-            fluid(svg),
-            "<svg viewBox=\"0 0 8 5\" xmlns=\"x\">\n<rect width=\"1\"/></svg>"
-        );
+        assert_eq!(fluid(svg), "<svg viewBox=\"0 0 8 5\" xmlns=\"x\">\n<rect width=\"1\"/></svg>");
     }
 }

@@ -33,9 +33,8 @@ pub fn write(budget: &Budget, findings: &[Finding], telling: Telling) -> String 
 
 fn entry(finding: &Finding) -> String {
     let claim = finding.claim;
-    let verdict = finding
-        .verdict()
-        .map_or_else(|| "FAILED TO RUN".to_owned(), |verdict| verdict.to_string());
+    let verdict =
+        finding.verdict().map_or_else(|| "FAILED TO RUN".to_owned(), |verdict| verdict.to_string());
     let measured = match &finding.evidence {
         Ok(evidence) => evidence.measured.clone(),
         Err(error) => error.to_string(),
@@ -46,18 +45,8 @@ fn entry(finding: &Finding) -> String {
 
 fn evidence(finding: &Finding) -> String {
     let mut text = format!("\n     Reading: {}\n", finding.claim.reading);
-    let checks = finding
-        .evidence
-        .iter()
-        .flat_map(|evidence| &evidence.checks);
-    for Check {
-        word,
-        what,
-        expected,
-        measured,
-        agrees,
-    } in checks
-    {
+    let checks = finding.evidence.iter().flat_map(|evidence| &evidence.checks);
+    for Check { word, what, expected, measured, agrees } in checks {
         let word = match word {
             Word::Stated => "stated",
             Word::Corrected => "corrected",
@@ -68,10 +57,7 @@ fn evidence(finding: &Finding) -> String {
         if *agrees && expected == measured {
             let _ = writeln!(text, "                    {measured}");
         } else {
-            let _ = writeln!(
-                text,
-                "                    expected {expected}; measured {measured}"
-            );
+            let _ = writeln!(text, "                    expected {expected}; measured {measured}");
         }
     }
     text + "\n"

@@ -115,11 +115,7 @@ impl FenceGuard {
     pub fn admit(&self, fence: Fence) -> Result<Turn, GuardError> {
         let (mut slots, highest) = self.read_when_free()?;
         if fence < highest {
-            return Err(GuardError::Refused {
-                path: self.path.clone(),
-                offered: fence,
-                highest,
-            });
+            return Err(GuardError::Refused { path: self.path.clone(), offered: fence, highest });
         }
         if highest != self.durable() {
             slots.confirm()?;
@@ -128,10 +124,7 @@ impl FenceGuard {
             slots.store(&encode(fence)).map_err(GuardError::Store)?;
         }
         self.durable.store(fence.0, Ordering::SeqCst);
-        Ok(Turn {
-            fence,
-            _slots: slots,
-        })
+        Ok(Turn { fence, _slots: slots })
     }
 
     /// The highest fence seen.
@@ -185,9 +178,6 @@ fn encode(fence: Fence) -> [u8; 8] {
 
 fn decode(path: &Path, slots: &SlotFile) -> Result<Fence, OpenError> {
     let bytes = slots.payload().try_into();
-    let bytes = bytes.map_err(|_| OpenError::Damaged {
-        path: path.to_owned(),
-        offset: 0,
-    })?;
+    let bytes = bytes.map_err(|_| OpenError::Damaged { path: path.to_owned(), offset: 0 })?;
     Ok(Fence(u64::from_le_bytes(bytes)))
 }

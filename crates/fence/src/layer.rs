@@ -121,10 +121,7 @@ impl FenceLayer {
     /// Refuses bodies longer than this, instead of [`MOST_BODY_BYTES`].
     #[must_use]
     pub fn limit_body(self, most_body_bytes: usize) -> Self {
-        Self {
-            most_body_bytes,
-            ..self
-        }
+        Self { most_body_bytes, ..self }
     }
 
     /// Waits for a turn. A cancelled wait has no effect: its turn ends at once.
@@ -133,9 +130,9 @@ impl FenceLayer {
         let guard = Arc::clone(&self.guard);
         match tokio::task::spawn_blocking(move || guard.admit(fence)).await {
             Ok(Ok(turn)) => Ok((place, turn)),
-            Ok(Err(GuardError::Refused {
-                offered, highest, ..
-            })) => Err(Refusal::Below { offered, highest }),
+            Ok(Err(GuardError::Refused { offered, highest, .. })) => {
+                Err(Refusal::Below { offered, highest })
+            }
             Ok(Err(error)) => Err(Refusal::broken(&error)),
             Err(error) => Err(Refusal::broken(&error)), // the runtime shuts down
         }

@@ -222,16 +222,9 @@ impl Drop for SlotFile {
 /// The first slot of a new file.
 fn first(tag: &[u8], payload: &[u8]) -> Slot {
     let length = tag.len();
-    assert!(
-        length <= MOST_TAG_BYTES,
-        "a tag of {length} bytes: {MOST_TAG_BYTES} at most"
-    );
+    assert!(length <= MOST_TAG_BYTES, "a tag of {length} bytes: {MOST_TAG_BYTES} at most");
     assert_payload_fits(payload);
-    Slot {
-        sequence: 2,
-        tag: tag.to_owned(),
-        payload: payload.to_owned(),
-    }
+    Slot { sequence: 2, tag: tag.to_owned(), payload: payload.to_owned() }
 }
 
 fn assert_payload_fits(payload: &[u8]) {

@@ -67,19 +67,11 @@ pub(super) fn run_kills(
     report: &mut Report,
 ) -> Result<()> {
     let stores = Stores::none(testbed.hosts);
-    kills::run(
-        setup(testbed.hosts, &stores, testbed.program),
-        options,
-        report,
-    )
+    kills::run(setup(testbed.hosts, &stores, testbed.program), options, report)
 }
 
 fn setup<'a>(hosts: &'a Hosts, stores: &'a Stores<'a>, program: &'a Path) -> Setup<'a> {
-    Setup {
-        hosts,
-        stores,
-        program,
-    }
+    Setup { hosts, stores, program }
 }
 
 const HOW_IT_IS_COUNTED: &str = "\

@@ -76,9 +76,8 @@ impl BaselineCost {
         thread::sleep(WATCHED_FOR);
         let (after, seconds) = (loops.cpu_ns()?, milliseconds(began, now_ns()) / 1e3);
         let costs = before.iter().zip(&after);
-        let costs: Vec<f64> = costs
-            .map(|(before, after)| milliseconds(*before, *after) / seconds)
-            .collect();
+        let costs: Vec<f64> =
+            costs.map(|(before, after)| milliseconds(*before, *after) / seconds).collect();
         Ok(Self {
             sender: costs[0],
             receiver: costs[1..].iter().sum::<f64>() / (costs.len() - 1) as f64,
@@ -119,10 +118,7 @@ mod tests {
 
     #[test]
     fn mean_covers_one_sender_and_four_receivers() {
-        let baseline = BaselineCost {
-            sender: 3.0,
-            receiver: 0.5,
-        };
+        let baseline = BaselineCost { sender: 3.0, receiver: 0.5 };
         assert_eq!(baseline.mean(), 1.0);
     }
 }

@@ -43,35 +43,17 @@ fn idle(testbed: Testbed<'_>, report: &mut Report) -> Result<()> {
          protocol says:",
         IDLE_FOR.as_secs()
     );
-    let headings = [
-        "CPU ms", "bare", "PSS MiB", "sent", "theory", "received", "theory",
-    ];
+    let headings = ["CPU ms", "bare", "PSS MiB", "sent", "theory", "received", "theory"];
     let mut table = report.table(&title, &headings);
-    let followers: Vec<MemberCost> = members
-        .all_but(leader)
-        .iter()
-        .map(|&it| costs[it])
-        .collect();
+    let followers: Vec<MemberCost> = members.all_but(leader).iter().map(|&it| costs[it]).collect();
     let in_memory = |cost: MemberCost| Verdict::new("6 MiB", cost.pss_mib <= 6.0);
     let dearest = dearest(&followers);
     let mean = mean(&costs);
     let share = 1.0 / costs.len() as f64;
     // The leader announces itself, and all other members receive that.
     let rows = [
-        (
-            "the leader",
-            costs[leader],
-            baseline.sender,
-            1.0,
-            in_memory(costs[leader]),
-        ),
-        (
-            "the dearest follower",
-            dearest,
-            baseline.receiver,
-            0.0,
-            in_memory(dearest),
-        ),
+        ("the leader", costs[leader], baseline.sender, 1.0, in_memory(costs[leader])),
+        ("the dearest follower", dearest, baseline.receiver, 0.0, in_memory(dearest)),
         (
             "a host on average",
             mean,
@@ -122,14 +104,12 @@ pub(super) fn watch(
 
 /// Returns the maximum of each field.
 fn dearest(costs: &[MemberCost]) -> MemberCost {
-    costs
-        .iter()
-        .fold(MemberCost::default(), |most, cost| MemberCost {
-            cpu_ms: most.cpu_ms.max(cost.cpu_ms),
-            pss_mib: most.pss_mib.max(cost.pss_mib),
-            sent: most.sent.max(cost.sent),
-            received: most.received.max(cost.received),
-        })
+    costs.iter().fold(MemberCost::default(), |most, cost| MemberCost {
+        cpu_ms: most.cpu_ms.max(cost.cpu_ms),
+        pss_mib: most.pss_mib.max(cost.pss_mib),
+        sent: most.sent.max(cost.sent),
+        received: most.received.max(cost.received),
+    })
 }
 
 /// Returns the mean of each field.
@@ -150,11 +130,7 @@ mod tests {
 
     #[test]
     fn maximum_and_mean_are_taken_field_by_field() {
-        let cost = |cpu_ms, sent| MemberCost {
-            cpu_ms,
-            sent,
-            ..MemberCost::default()
-        };
+        let cost = |cpu_ms, sent| MemberCost { cpu_ms, sent, ..MemberCost::default() };
         let two = [cost(1.0, 9.0), cost(2.0, 3.0)];
         assert_eq!(dearest(&two), cost(2.0, 9.0));
         assert_eq!(mean(&two), cost(1.5, 6.0));

@@ -60,20 +60,13 @@ impl Fleet {
         for index in CENTRE + 1..=namespaces {
             let mut command = hosts.tied_command(index);
             command.arg(example).arg("hosts");
-            command.args([
-                &HOSTS_EACH.to_string(),
-                &format!("h{index}"),
-                &address(index),
-            ]);
+            command.args([&HOSTS_EACH.to_string(), &format!("h{index}"), &address(index)]);
             command.stdin(Stdio::piped()).stdout(Stdio::piped());
             let mut child = hustings_testkit::Process::spawn(&mut command)?;
             let (orders, output) = (child.stdin.take(), child.stdout.take());
             let orders = orders.ok_or("its input is piped")?;
             outputs.push(output.ok_or("its output is piped")?);
-            processes.push(HostProcess {
-                _child: child,
-                orders,
-            });
+            processes.push(HostProcess { _child: child, orders });
         }
         let fleet = Self { processes };
         for output in outputs {

@@ -44,18 +44,9 @@ const FASTEST: &str = "keepalived: host lost, priorities 254 to 250";
 
 const ROWS: &[DefaultsRow] = &[
     DefaultsRow::Group("defaults: host lost", Before::ColdStart),
-    DefaultsRow::Group(
-        "defaults: host lost, a follower was restarted",
-        Before::FollowerRestarted,
-    ),
-    DefaultsRow::Group(
-        "defaults: host lost, every member was restarted",
-        Before::AllRestarted,
-    ),
-    DefaultsRow::Group(
-        "defaults: host lost, for the 2nd to 10th time",
-        Before::EarlierRounds,
-    ),
+    DefaultsRow::Group("defaults: host lost, a follower was restarted", Before::FollowerRestarted),
+    DefaultsRow::Group("defaults: host lost, every member was restarted", Before::AllRestarted),
+    DefaultsRow::Group("defaults: host lost, for the 2nd to 10th time", Before::EarlierRounds),
     DefaultsRow::Keepalived(FASTEST, 254, 1),
     DefaultsRow::Keepalived("keepalived: host lost, priorities 150 to 110", 150, 10),
 ];

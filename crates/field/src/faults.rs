@@ -45,11 +45,7 @@ struct FaultContext<'a> {
 }
 
 const fn fault(name: &'static str, seconds: u64, prove: Proof) -> FaultCase {
-    FaultCase {
-        name,
-        within: Duration::from_secs(seconds),
-        prove,
-    }
+    FaultCase { name, within: Duration::from_secs(seconds), prove }
 }
 
 const FAULTS: &[FaultCase] = &[
@@ -63,11 +59,7 @@ const FAULTS: &[FaultCase] = &[
     fault("30 % loss", 20, network::loses_30),
     fault("50 % loss", 30, network::loses_50),
     fault("partition 2|3 and heal", 15, network::partition),
-    fault(
-        "both sides of a cut came up apart",
-        20,
-        network::came_up_apart,
-    ),
+    fault("both sides of a cut came up apart", 20, network::came_up_apart),
     fault("a follower does not hear the leader", 15, network::one_way),
     fault("a deaf member", 15, network::deaf),
     fault("no multicast arrives", 20, network::no_multicasts),
@@ -77,30 +69,14 @@ const FAULTS: &[FaultCase] = &[
     fault("a namesake of the leader", 15, group::duplicate_name),
     fault("a member with another key", 15, group::wrong_key),
     fault("a barrage of wrong packets", 180, packets::wrong_packets),
-    fault(
-        "packets of an earlier life, replayed",
-        15,
-        packets::earlier_incarnation,
-    ),
-    fault(
-        "answers to an earlier voter init, replayed",
-        40,
-        voter_init::recorded_answers,
-    ),
-    fault(
-        "a dead leader, replayed at restarted members",
-        20,
-        packets::dead_leader,
-    ),
+    fault("packets of an earlier life, replayed", 15, packets::earlier_incarnation),
+    fault("answers to an earlier voter init, replayed", 40, voter_init::recorded_answers),
+    fault("a dead leader, replayed at restarted members", 20, packets::dead_leader),
     fault("port in use", 5, startup::port_in_use),
     fault("unresolvable seed", 10, startup::unresolvable_seed),
     fault("missing configuration", 5, startup::missing_config),
     fault("broken configuration", 5, startup::broken_config),
-    fault(
-        "2,000 idle connections without a key",
-        60,
-        idle_connections::held_open,
-    ),
+    fault("2,000 idle connections without a key", 60, idle_connections::held_open),
     fault("the quick start, on three hosts", 20, quick_start::walk),
     fault("ten rounds of faults under tenure", 60, under_tenure),
 ];
@@ -108,12 +84,7 @@ const FAULTS: &[FaultCase] = &[
 #[derive(Args)]
 pub(crate) struct Options {
     /// Try only the faults whose name contains this text
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     fault: String,
     /// Number of wrong packets that are sent to an agent
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
@@ -137,10 +108,7 @@ pub(crate) fn run(options: &Options) -> Result<RunOutcome> {
     tenure::writer()?; // before the time of a fault is taken
     let hosts = Hosts::make(MEMBERS + 1)?;
     let testbed = Testbed::new(&hosts, &program);
-    let context = FaultContext {
-        testbed,
-        packets: options.packets,
-    };
+    let context = FaultContext { testbed, packets: options.packets };
     let mut failed = Vec::new();
     for fault in FAULTS.iter().filter(|it| it.name.contains(&options.fault)) {
         let began = Instant::now();

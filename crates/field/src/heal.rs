@@ -29,14 +29,8 @@ struct Partition {
 }
 
 const PARTITIONS: &[Partition] = &[
-    Partition {
-        name: "partition 2|3 heals, the leader was among the 3",
-        leader: Side::Majority,
-    },
-    Partition {
-        name: "partition 2|3 heals, the leader was among the 2",
-        leader: Side::Minority,
-    },
+    Partition { name: "partition 2|3 heals, the leader was among the 3", leader: Side::Majority },
+    Partition { name: "partition 2|3 heals, the leader was among the 2", leader: Side::Minority },
 ];
 
 /// The result of one healed partition.
@@ -68,11 +62,7 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
         let mut cells = spread.cells();
         cells.push(format!("{stayed}/{}", options.trials));
         let is_met = spread.max().is_some_and(|it| it <= 3.0) && stayed == options.trials;
-        table.row(
-            partition.name,
-            &cells,
-            &Verdict::new("max 3, always stays", is_met),
-        );
+        table.row(partition.name, &cells, &Verdict::new("max 3, always stays", is_met));
     }
     Ok(())
 }

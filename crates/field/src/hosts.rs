@@ -42,10 +42,7 @@ impl Hosts {
     pub(crate) fn make(count: usize) -> Result<Self> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let serial = MADE.fetch_add(1, Ordering::Relaxed);
-        let hosts = Self {
-            prefix: format!("hustings-{}-{serial}", std::process::id()),
-            count,
-        };
+        let hosts = Self { prefix: format!("hustings-{}-{serial}", std::process::id()), count };
         let bridge = hosts.bridge();
         ip(&["netns", "add", &bridge])?;
         // A bridge with multicast snooping forgets group memberships if there is no querier.
@@ -53,9 +50,7 @@ impl Hosts {
         for index in 0..count {
             let host = hosts.host(index);
             ip(&["netns", "add", &host])?;
-            links.push(format!(
-                "link add port{index} type veth peer name eth0 netns {host}"
-            ));
+            links.push(format!("link add port{index} type veth peer name eth0 netns {host}"));
             links.push(format!("link set port{index} master bridge up"));
         }
         links.push("link set bridge up".to_owned());
@@ -211,9 +206,7 @@ impl Hosts {
     /// Drops all packets from `others` at host `index`.
     pub(crate) fn block(&self, index: usize, others: &[usize]) -> Result<()> {
         let all = |family: Family| {
-            let addresses = others
-                .iter()
-                .map(|&other| family.address(other).to_string());
+            let addresses = others.iter().map(|&other| family.address(other).to_string());
             addresses.collect::<Vec<_>>().join(", ")
         };
         self.filter(
@@ -379,16 +372,12 @@ fn ip(arguments: &[&str]) -> Result<()> {
 }
 
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let output = command
-        .output()
-        .map_err(|error| format!("{command:?}: {error}"))?;
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     match output.status.success() {
         true => Ok(()),
-        false => Err(format!(
-            "{command:?}: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        )
-        .into()),
+        false => {
+            Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim()).into())
+        }
     }
 }
 

@@ -44,12 +44,7 @@ impl<'h> Routers<'h> {
         let home = std::env::temp_dir().join(format!("keepalived-{}", now_ns()));
         fs::create_dir(&home)?;
         let (sender, receiver) = mpsc::channel();
-        let mut routers = Self {
-            hosts,
-            home,
-            processes: Vec::new(),
-            receiver,
-        };
+        let mut routers = Self { hosts, home, processes: Vec::new(), receiver };
         for host in 0..MEMBERS {
             let priority = highest - step * host as u8;
             routers.start_one(host, priority, &sender)?;
@@ -135,11 +130,7 @@ fn listen(host: usize, fifo: &Path, sender: &Sender<Became>) {
         let Ok(line) = line else { return };
         let at_ns = now_ns();
         let is_master = is_master(&line);
-        let became = Became {
-            host,
-            is_master,
-            at_ns,
-        };
+        let became = Became { host, is_master, at_ns };
         if sender.send(became).is_err() {
             return; // the receiver is gone
         }

@@ -110,10 +110,7 @@ pub(super) struct Observations {
 
 pub(super) fn run(program: &Path, options: &Options, report: &mut Report) -> Result<()> {
     for plan in options.choose(PLANS, |plan| plan.name) {
-        let plan = Plan {
-            kills: plan.kills.min(options.trials as usize),
-            ..*plan
-        };
+        let plan = Plan { kills: plan.kills.min(options.trials as usize), ..*plan };
         let observations = measure(program, &plan)?;
         let predicted = predict(program, &plan)?;
         let title = format!(
@@ -282,30 +279,15 @@ fn compare(
             mean(|it| it.whole.relaying),
             Claim::NoLess,
         ),
-        (
-            "  of these, in time",
-            "relay_members",
-            mean(|it| it.in_time().relaying),
-            Claim::Agrees,
-        ),
-        (
-            "unicasts",
-            "unicasts",
-            mean(|it| it.whole.unicasts),
-            Claim::NoLess,
-        ),
+        ("  of these, in time", "relay_members", mean(|it| it.in_time().relaying), Claim::Agrees),
+        ("unicasts", "unicasts", mean(|it| it.whole.unicasts), Claim::NoLess),
         (
             "  of these, by members called in time",
             "unicasts",
             mean(|it| it.in_time().unicasts),
             Claim::Agrees,
         ),
-        (
-            "multicasts",
-            "multicasts",
-            mean(|it| it.whole.multicasts),
-            Claim::NoLess,
-        ),
+        ("multicasts", "multicasts", mean(|it| it.whole.multicasts), Claim::NoLess),
         (
             "  of these, by members called in time",
             "multicasts",
@@ -314,9 +296,8 @@ fn compare(
         ),
     ];
     for (name, metric, field, claim) in rows {
-        let sim = predicted
-            .get(metric)
-            .ok_or_else(|| format!("the simulator does not tell {metric}"))?;
+        let sim =
+            predicted.get(metric).ok_or_else(|| format!("the simulator does not tell {metric}"))?;
         let cells = [field.cells(), sim.cells()].concat();
         let verdict = Verdict::new(claim.demand(), claim.holds(&field, sim));
         table.row(name, &cells, &verdict);
@@ -443,16 +424,8 @@ mod tests {
 
     #[test]
     fn field_may_exceed_the_simulator_but_not_fall_below() {
-        let sim = Estimate {
-            mean: 10.0,
-            low: 9.0,
-            high: 11.0,
-        };
-        let field = |mean: f64| Estimate {
-            mean,
-            low: mean - 2.0,
-            high: mean + 2.0,
-        };
+        let sim = Estimate { mean: 10.0, low: 9.0, high: 11.0 };
+        let field = |mean: f64| Estimate { mean, low: mean - 2.0, high: mean + 2.0 };
         let holds = |claim: Claim| [5.0, 8.0, 12.0, 15.0].map(|it| claim.holds(&field(it), &sim));
         assert_eq!(holds(Claim::Agrees), [false, true, true, false]);
         assert_eq!(holds(Claim::NoLess), [false, true, true, true]);

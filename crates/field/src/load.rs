@@ -67,9 +67,7 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
         "While the machine is busy, for {} s; processor time a second beside a bare loop's:",
         options.seconds
     );
-    let headings = [
-        "changes", "in stall", "stall ms", "CPU ms", "bare", "leader", "bare",
-    ];
+    let headings = ["changes", "in stall", "stall ms", "CPU ms", "bare", "leader", "bare"];
     let mut table = report.table(&title, &headings);
     let mean = mean(&costs).cpu_ms;
     let longest = stalls.iter().map(|it| it.lasted_ms()).fold(0.0, f64::max);
@@ -135,10 +133,7 @@ fn processors() -> Vec<CpuSet> {
         set.set(index);
         set
     };
-    (0..CpuSet::MAX_CPU)
-        .filter(|&it| all.is_set(it))
-        .map(one)
-        .collect()
+    (0..CpuSet::MAX_CPU).filter(|&it| all.is_set(it)).map(one).collect()
 }
 
 fn watch_for_stalls(processor: CpuSet, is_over: &AtomicBool) -> Vec<SchedulingStall> {
@@ -148,10 +143,7 @@ fn watch_for_stalls(processor: CpuSet, is_over: &AtomicBool) -> Vec<SchedulingSt
     while !is_over.load(Ordering::Relaxed) {
         let began_ns = now_ns();
         thread::sleep(NAP);
-        let stall = SchedulingStall {
-            began_ns,
-            ended_ns: now_ns(),
-        };
+        let stall = SchedulingStall { began_ns, ended_ns: now_ns() };
         // A busy machine may add up to two naps.
         if stall.lasted_ms() > 3.0 * NAP.as_secs_f64() * 1e3 {
             stalls.push(stall);
@@ -167,10 +159,8 @@ mod tests {
     #[test]
     fn only_a_long_stall_explains_changes_during_or_just_after_it() {
         let ms = 1_000_000;
-        let stall = |lasted: u64| SchedulingStall {
-            began_ns: 1_000 * ms,
-            ended_ns: (1_000 + lasted) * ms,
-        };
+        let stall =
+            |lasted: u64| SchedulingStall { began_ns: 1_000 * ms, ended_ns: (1_000 + lasted) * ms };
         assert!(stall(61).explains(1_100 * ms));
         assert!(stall(61).explains(1_141 * ms));
         assert!(!stall(61).explains(1_142 * ms));

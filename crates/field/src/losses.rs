@@ -21,14 +21,8 @@ struct Rate {
 }
 
 const RATES: &[Rate] = &[
-    Rate {
-        name: "20 % lost, announce 50 ms, listen auto",
-        percent: 20,
-    },
-    Rate {
-        name: "30 % lost, announce 50 ms, listen auto",
-        percent: 30,
-    },
+    Rate { name: "20 % lost, announce 50 ms, listen auto", percent: 20 },
+    Rate { name: "30 % lost, announce 50 ms, listen auto", percent: 30 },
 ];
 
 pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) -> Result<()> {

@@ -90,10 +90,7 @@ enum Subprocess {
 }
 
 fn main() -> ExitCode {
-    let Arguments {
-        options,
-        subprocess,
-    } = Arguments::parse();
+    let Arguments { options, subprocess } = Arguments::parse();
     let outcome = match subprocess {
         None => run(&options),
         Some(Subprocess::Faults(options)) => match faults::run(&options) {

@@ -57,10 +57,7 @@ impl Processors {
         let times = line.split_whitespace().take(8);
         let times: Option<Vec<u64>> = times.map(|it| it.parse().ok()).collect();
         let times = times?;
-        Some(Self {
-            all: times.iter().sum(),
-            idle: times.get(3)? + times.get(4)?,
-        })
+        Some(Self { all: times.iter().sum(), idle: times.get(3)? + times.get(4)? })
     }
 
     /// Returns the busy share of the time since `before`.

@@ -143,11 +143,7 @@ impl<'g> Members<'g> {
             let said = move |line| OutputLine { index, pid, line };
             line_reader::forward(output, self.sender.clone(), said);
         }
-        self.agents[index] = Some(Agent {
-            process,
-            up_ns: None,
-            reports: Vec::new(),
-        });
+        self.agents[index] = Some(Agent { process, up_ns: None, reports: Vec::new() });
         Ok(())
     }
 
@@ -345,11 +341,7 @@ impl<'g> Members<'g> {
         let report = self.reports(by).last()?;
         let fence = report.fence.filter(|_| report.leader == Some(by))?;
         let since_ns = report.at_ns;
-        Some(Held {
-            by,
-            fence,
-            since_ns,
-        })
+        Some(Held { by, fence, since_ns })
     }
 
     fn agreed(&self, who: &[usize], leaders: &[usize]) -> Option<(usize, u64)> {
@@ -405,14 +397,10 @@ impl<'g> Members<'g> {
         if self.report_count(&everyone) == before {
             return Ok(());
         }
-        let firsts = everyone
-            .iter()
-            .filter_map(|&index| self.reports(index).first());
+        let firsts = everyone.iter().filter_map(|&index| self.reports(index).first());
         let begin = firsts.map(|report| report.at_ns).min().unwrap_or(0);
         let told = |report: &LeaderReport| {
-            let leader = report
-                .leader
-                .map_or("nobody".to_owned(), |it| it.to_string());
+            let leader = report.leader.map_or("nobody".to_owned(), |it| it.to_string());
             format!("{leader} at {:.1} ms", milliseconds(begin, report.at_ns))
         };
         let stories = everyone.iter().map(|&index| {

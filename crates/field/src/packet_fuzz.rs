@@ -64,12 +64,8 @@ enum WrongPacket {
     Random,
 }
 
-const WRONG_PACKETS: [WrongPacket; 4] = [
-    WrongPacket::Truncated,
-    WrongPacket::Flipped,
-    WrongPacket::Replayed,
-    WrongPacket::Random,
-];
+const WRONG_PACKETS: [WrongPacket; 4] =
+    [WrongPacket::Truncated, WrongPacket::Flipped, WrongPacket::Replayed, WrongPacket::Random];
 
 /// Sends the packets and prints their number.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -86,11 +82,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let frame = &frames[chance.below(frames.len())];
         let target = options.targets[number as usize % options.targets.len()];
         // A packet that the local kernel refuses was not sent.
-        sent += u64::from(
-            socket
-                .send_to(&wrong_packet.make(frame, &mut chance), target)
-                .is_ok(),
-        );
+        sent += u64::from(socket.send_to(&wrong_packet.make(frame, &mut chance), target).is_ok());
         if number % AT_A_TIME == 0 {
             thread::sleep(PAUSE);
         }
@@ -125,9 +117,8 @@ fn capture(interface: Ipv4Addr, count: usize) -> Result<Vec<Vec<u8>>> {
     let mut buffer = [0; 2_048];
     let mut frames = Vec::new();
     while frames.len() < count {
-        let length = socket
-            .recv(&mut buffer)
-            .map_err(|error| format!("no frames to be caught: {error}"))?;
+        let length =
+            socket.recv(&mut buffer).map_err(|error| format!("no frames to be caught: {error}"))?;
         frames.push(buffer[..length].to_vec());
     }
     Ok(frames)
@@ -164,10 +155,7 @@ mod tests {
             let truncated = WrongPacket::Truncated.make(&frame, &mut chance);
             assert!(truncated.len() < frame.len() && frame.starts_with(&truncated));
             let flipped = WrongPacket::Flipped.make(&frame, &mut chance);
-            let bits = frame
-                .iter()
-                .zip(&flipped)
-                .map(|(a, b)| (a ^ b).count_ones());
+            let bits = frame.iter().zip(&flipped).map(|(a, b)| (a ^ b).count_ones());
             assert_eq!((flipped.len(), bits.sum()), (frame.len(), 1));
             assert_eq!(WrongPacket::Replayed.make(&frame, &mut chance), frame);
             assert!(WrongPacket::Random.make(&frame, &mut chance).len() < MOST_BYTES);

@@ -43,9 +43,7 @@ pub(crate) fn dev(file: &str) -> Result<PathBuf> {
 /// Returns the path of a program if it is in `PATH`.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    env::split_paths(&path)
-        .map(|directory| directory.join(name))
-        .find(|file| file.is_file())
+    env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
 }
 
 fn built(directory: &str, file: &str) -> Result<PathBuf> {
@@ -72,9 +70,7 @@ fn run(command: &mut Command) -> Result<()> {
     let words = command.get_args().map(|word| word.to_string_lossy());
     let shown = format!("cargo {}", words.collect::<Vec<_>>().join(" "));
     println!("$ {shown}");
-    let status = command
-        .status()
-        .map_err(|error| format!("`{shown}` did not start: {error}"))?;
+    let status = command.status().map_err(|error| format!("`{shown}` did not start: {error}"))?;
     match status.success() {
         true => Ok(()),
         false => Err(format!("`{shown}` ended with {status}").into()),

@@ -66,14 +66,7 @@ const CONTESTANTS: &[Contestant] = &[
     Contestant {
         name: "protocol bully",
         protocol: "bully",
-        sim: &[
-            "--initiator",
-            "all",
-            "--answer-within",
-            "250ms",
-            "--victory-within",
-            "450ms",
-        ],
+        sim: &["--initiator", "all", "--answer-within", "250ms", "--victory-within", "450ms"],
         kind: ProtocolKind::Classic,
     },
     Contestant {
@@ -110,10 +103,9 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
     let mut table = report.table(title, &headings);
     for contestant in chosen {
         let mut cells = Vec::new();
-        for (question, fault) in [
-            (Question::Known, LeaderFault::Killed),
-            (Question::Silent, LeaderFault::Isolated),
-        ] {
+        for (question, fault) in
+            [(Question::Known, LeaderFault::Killed), (Question::Silent, LeaderFault::Isolated)]
+        {
             let mut spread = Spread::default();
             for _ in 0..options.trials {
                 spread.add(failover(testbed, &contestant.options(), fault)?);
@@ -146,9 +138,8 @@ impl Contestant {
     /// Returns the simulator's prediction, in milliseconds.
     fn predict(&self, testbed: Testbed<'_>, question: Question) -> Result<f64> {
         let times = FAULT_AT_MS.step_by(FAULT_STEP_MS);
-        let predicted: Result<Vec<f64>> = times
-            .map(|at_ms| self.simulate(testbed, question, at_ms))
-            .collect();
+        let predicted: Result<Vec<f64>> =
+            times.map(|at_ms| self.simulate(testbed, question, at_ms)).collect();
         let predicted = predicted?;
         Ok(predicted.iter().sum::<f64>() / predicted.len() as f64)
     }

@@ -37,10 +37,7 @@ pub(crate) const HEADINGS: [&str; 4] = ["trials", "median", "p95", "max"];
 impl Spread {
     /// Returns the cells of a table row: count, median, p95, max.
     pub(crate) fn cells(&self) -> Vec<String> {
-        let show = |share| {
-            self.quantile(share)
-                .map_or("-".to_owned(), |it| format!("{it:.1}"))
-        };
+        let show = |share| self.quantile(share).map_or("-".to_owned(), |it| format!("{it:.1}"));
         let count = self.count().to_string();
         vec![count, show(0.5), show(0.95), show(1.0)]
     }

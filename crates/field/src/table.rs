@@ -26,10 +26,7 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     pub(crate) fn new(demand: impl Into<String>, is_met: bool) -> Self {
-        Self {
-            demand: demand.into(),
-            is_met,
-        }
+        Self { demand: demand.into(), is_met }
     }
 
     /// Returns the verdict of a row without a limit.
@@ -76,13 +73,8 @@ impl Table<'_> {
 }
 
 fn line(name: &str, cells: &[impl fmt::Display], remark: &str) -> String {
-    let cells: String = cells
-        .iter()
-        .map(|cell| format!(" {cell:>CELL_WIDTH$}"))
-        .collect();
-    format!("{name:<NAME_WIDTH$}{cells}  {remark}")
-        .trim_end()
-        .to_owned()
+    let cells: String = cells.iter().map(|cell| format!(" {cell:>CELL_WIDTH$}")).collect();
+    format!("{name:<NAME_WIDTH$}{cells}  {remark}").trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -100,12 +92,8 @@ mod tests {
     #[test]
     fn missed_limit_in_any_table_fails_the_report() {
         let mut report = Report::default();
-        report
-            .table("a", &[])
-            .row("met", &[], &Verdict::new("1", true));
-        report
-            .table("b", &[])
-            .row("far", &[], &Verdict::new("1", false));
+        report.table("a", &[]).row("met", &[], &Verdict::new("1", true));
+        report.table("b", &[]).row("far", &[], &Verdict::new("1", false));
         report.table("c", &[]).row("told", &[], &Verdict::none());
         let error = report.close().expect_err("one row was missed");
         assert_eq!(error.to_string(), "not reached: far");

@@ -69,10 +69,7 @@ pub(super) fn writer() -> Result<PathBuf> {
 /// Runs the groups of a schedule one after the other.
 fn run_groups(hosts: &Hosts, seed: u64, rounds: usize, tally: &mut Tally) -> Result<()> {
     // The development build has all assertions. Speed does not matter here.
-    let programs = Programs {
-        hustings: &program(Build::Dev)?,
-        writer: &writer()?,
-    };
+    let programs = Programs { hustings: &program(Build::Dev)?, writer: &writer()? };
     for plan in schedule::draw(seed, rounds) {
         let result = run_group(hosts, programs, &plan, tally);
         hosts.heal()?;

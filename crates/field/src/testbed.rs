@@ -34,11 +34,7 @@ impl<'a> Testbed<'a> {
     /// Returns a testbed whose members use IPv4.
     pub(crate) fn new(hosts: &'a Hosts, program: &'a Path) -> Self {
         let family = Family::V4;
-        Self {
-            hosts,
-            program,
-            family,
-        }
+        Self { hosts, program, family }
     }
 
     /// Returns the same testbed with members that use IPv6.

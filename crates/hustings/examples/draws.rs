@@ -4,11 +4,7 @@
 //! With the third argument `abort`, the first member is silent whenever it loses (`cargo xtask
 //! draws --abort`). The program then reports how these draws end.
 
-#![allow(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "it measures real time"
-)]
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures real time")]
 
 #[path = "cheating_seat/aborter.rs"]
 mod aborter;
@@ -50,9 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn measure(members: u32, draws: u32, home: &Path) -> Result<(), Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let [mut rounds, mut messages, mut bytes] = [(); 3].map(|()| Values::default());
     let (began, cpu) = (Instant::now(), cpu_seconds());
     for number in 1..=draws {
@@ -71,14 +65,8 @@ fn measure(members: u32, draws: u32, home: &Path) -> Result<(), Box<dyn Error>> 
     println!("{draws} draws among {members} members, all in one thread, over loopback");
     println!("  draws a second   {:.2}", f64::from(draws) / seconds);
     println!("  CPU seconds      {:.2}", cpu / f64::from(draws));
-    println!(
-        "  Basic rounds     {rounds}; {:.2} in theory",
-        theory.basic_rounds
-    );
-    println!(
-        "  messages         {messages}; {:.0} in theory",
-        theory.messages
-    );
+    println!("  Basic rounds     {rounds}; {:.2} in theory", theory.basic_rounds);
+    println!("  messages         {messages}; {:.0} in theory", theory.messages);
     println!("  bytes            {bytes}");
     println!("  bytes a message  {:.1}", bytes.mean() / messages.mean());
     Ok(())
@@ -87,9 +75,7 @@ fn measure(members: u32, draws: u32, home: &Path) -> Result<(), Box<dyn Error>> 
 /// Holds draws in which one member is silent whenever it loses, and reports how the others see
 /// them.
 fn abort(members: u32, draws: u32, home: &Path) -> Result<(), Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let name = format!("m{ABORTER}");
     let (mut own, mut completed, mut void, mut named) = (0, 0, 0, 0);
     for number in 1..=draws {

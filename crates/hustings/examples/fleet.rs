@@ -17,11 +17,7 @@
 //! then with a loss of one tenth. Progress goes to standard error. If an election does not end, the
 //! program gives up and reports what it saw.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "this is the real world"
-)]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "this is the real world")]
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -73,13 +69,7 @@ async fn main() -> Outcome<()> {
             fleet.obey().await
         }
         ["centre", hosts, address, loss] => {
-            measure(
-                hosts.parse()?,
-                address.parse()?,
-                loss.parse()?,
-                &mut Killer::Elsewhere,
-            )
-            .await
+            measure(hosts.parse()?, address.parse()?, loss.parse()?, &mut Killer::Elsewhere).await
         }
         _ => Err(USAGE.into()),
     }
@@ -99,10 +89,7 @@ async fn alone(hosts: u64, address: IpAddr) -> Outcome<()> {
 fn joining(member: &str, address: IpAddr) -> Outcome<Joining> {
     let key = Key::try_from("7".repeat(64))?;
     let joining = Joining::on_the_lan(GROUP, member, key).without_election();
-    Ok(Joining {
-        bind: SocketAddr::new(address, 0),
-        ..joining
-    })
+    Ok(Joining { bind: SocketAddr::new(address, 0), ..joining })
 }
 
 /// Hosts by name.
@@ -194,16 +181,10 @@ async fn measure(hosts: u64, address: IpAddr, loss: f64, killer: &mut Killer<'_>
 
 /// The same election in theory.
 fn in_theory(hosts: u64, loss: f64) -> Election {
-    let seats = Seats {
-        least: LEAST.into(),
-        most: MOST.into(),
-    };
+    let seats = Seats { least: LEAST.into(), most: MOST.into() };
     let c = rules().chambers[0].c[0];
     Election {
-        loss: Loss {
-            reply: loss,
-            multicast: loss,
-        },
+        loss: Loss { reply: loss, multicast: loss },
         knowledge: Knowledge::Estimated(Estimate::aggressive(MAX_GUESS.into())),
         ..Election::new(seats, hosts, Algorithm::SkipReset, c)
     }
@@ -214,10 +195,7 @@ async fn elect(address: IpAddr, expected: Cost, heard: f64) -> Outcome<()> {
     let (mut rounds, mut replies, mut times, mut seats) = (vec![], vec![], vec![], vec![]);
     let (mut peak, mut late) = (0, 0);
     for number in 0..ELECTIONS {
-        let once = protocol::Config {
-            lease: None,
-            ..rules()
-        };
+        let once = protocol::Config { lease: None, ..rules() };
         let began = Instant::now();
         let mut council =
             Council::call(joining(&format!("centre-{number}"), address)?, once).await?;
@@ -239,11 +217,7 @@ async fn elect(address: IpAddr, expected: Cost, heard: f64) -> Outcome<()> {
     tell("rounds", &rounds, Some(expected.rounds));
     tell("replies", &replies, Some(expected.messages * heard));
     tell("seats", &seats, None);
-    tell(
-        "seconds",
-        &times,
-        Some(expected.rounds * ROUND_MS as f64 / 1e3),
-    );
+    tell("seconds", &times, Some(expected.rounds * ROUND_MS as f64 / 1e3));
     println!("peak_replies {peak} late {late}");
     Ok(())
 }
@@ -289,10 +263,7 @@ async fn keep(
         before = now;
     }
     // The centre of theory knows the number of hosts. This centre begins with its last estimate.
-    let known = Election {
-        knowledge: Knowledge::Known,
-        ..*theory
-    };
+    let known = Election { knowledge: Knowledge::Known, ..*theory };
     let recovery = recover(&known, KEPT as u64, wanted, Goal::ROUNDS);
     println!(
         "{KILLINGS} times all but {KEPT} of those who are seated die at once, and the seats are filled again:"

@@ -76,10 +76,7 @@ async fn take_part(group: &str, name: &str) -> Result<(), Box<dyn Error>> {
 }
 
 fn write(home: &Path, name: &str) -> std::io::Result<()> {
-    let mut log = File::options()
-        .create(true)
-        .append(true)
-        .open(home.join("log"))?;
+    let mut log = File::options().create(true).append(true).open(home.join("log"))?;
     writeln!(log, "{name}")
 }
 

@@ -58,10 +58,7 @@ impl Council {
     /// of 250 ms, leases of 15 rounds, and the `c` that needs the fewest rounds.
     pub fn rules(seats: std::ops::RangeInclusive<u32>, hosts: u32) -> Config {
         let seats = Seats::new(*seats.start(), *seats.end());
-        with_best_c(
-            Config::field(seats, hosts, Duration::from_millis(250)),
-            Goal::ROUNDS,
-        )
+        with_best_c(Config::field(seats, hosts, Duration::from_millis(250)), Goal::ROUNDS)
     }
 
     /// Joins a group as its centre and calls its hosts. The group's election protocol does not

@@ -120,10 +120,8 @@ impl Joining {
         };
         let (state, quorum) = vote.ok_or_else(|| VoterError::NoVoter(self.member.clone()))?;
         let vote = quorum.vote(&self.group, &self.member);
-        std::fs::create_dir_all(state).map_err(|source| VoterError::State {
-            path: state.to_owned(),
-            source,
-        })?;
+        std::fs::create_dir_all(state)
+            .map_err(|source| VoterError::State { path: state.to_owned(), source })?;
         match VoterFile::create(state, vote, Durable::FOUNDING) {
             Err(VoterError::File(OpenError::Exists { .. })) => {
                 VoterFile::open(state, vote)?;
@@ -192,11 +190,7 @@ impl Group {
         };
         let watched = agent.handle().watch(&name);
         let leadership = watched.expect("the agent was started with this group");
-        Ok(Self {
-            agent,
-            name,
-            leadership,
-        })
+        Ok(Self { agent, name, leadership })
     }
 
     /// The current leader, as far as this member knows.

@@ -131,9 +131,7 @@ impl Tenure {
     }
 
     fn held(&self) -> Option<Held> {
-        self.lease_watch
-            .borrow()
-            .filter(|held| held.fence == self.fence)
+        self.lease_watch.borrow().filter(|held| held.fence == self.fence)
     }
 
     /// True if the member may begin work under this tenure.

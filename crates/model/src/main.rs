@@ -19,10 +19,7 @@ const MOST_STEPS: usize = 60_000_000;
 fn main() -> ExitCode {
     let threads = available_parallelism().map_or(1, usize::from);
     let name = std::env::args().nth(1).unwrap_or_default();
-    println!(
-        "{:<30} {:>12} {:>6} {:>11} {:>8}",
-        "setting", "states", "depth", "", "seconds"
-    );
+    println!("{:<30} {:>12} {:>6} {:>11} {:>8}", "setting", "states", "depth", "", "seconds");
     let all = settings::quick().into_iter().chain(settings::thorough());
     for setting in all.filter(|setting| setting.name.contains(&name)) {
         if !is_safe(&setting, threads) {
@@ -40,11 +37,7 @@ fn is_safe(setting: &Setting, threads: usize) -> bool {
         setting.name,
         search.states,
         search.depth,
-        if search.is_exhaustive {
-            "exhausted"
-        } else {
-            "not ended"
-        },
+        if search.is_exhaustive { "exhausted" } else { "not ended" },
         began.elapsed().as_secs_f64(),
     );
     let seen = Sight::ALL.iter().filter(|sight| search.has_seen(**sight));

@@ -1,9 +1,6 @@
 //! A cache of results.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "entries are looked up, never iterated"
-)]
+#![allow(clippy::disallowed_types, reason = "entries are looked up, never iterated")]
 
 use std::collections::HashMap;
 use std::hash::Hash;

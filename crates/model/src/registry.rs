@@ -1,9 +1,6 @@
 //! An interner: numbers in place of values, so that states are small and quick to compare.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "entries are looked up, never iterated"
-)]
+#![allow(clippy::disallowed_types, reason = "entries are looked up, never iterated")]
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -24,10 +21,7 @@ struct Known<T> {
 
 impl<T: Copy + Eq + Hash> Registry<T> {
     pub(crate) fn new() -> Self {
-        let known = RwLock::new(Known {
-            things: Vec::new(),
-            numbers: HashMap::new(),
-        });
+        let known = RwLock::new(Known { things: Vec::new(), numbers: HashMap::new() });
         Self { known }
     }
 

@@ -43,22 +43,14 @@ impl Search {
         let found = checker.discoveries().into_iter().next();
         let found = found.map(|(property, path)| Found {
             property,
-            steps: path
-                .into_actions()
-                .iter()
-                .map(|action| world.format_action(action))
-                .collect(),
+            steps: path.into_actions().iter().map(|action| world.format_action(action)).collect(),
         });
         Self {
             states: checker.unique_state_count(),
             depth: checker.max_depth(),
             is_exhaustive: checker.state_count() < most && found.is_none(),
             found,
-            sights: Sight::ALL
-                .iter()
-                .copied()
-                .filter(|sight| world.has_seen(*sight))
-                .collect(),
+            sights: Sight::ALL.iter().copied().filter(|sight| world.has_seen(*sight)).collect(),
         }
     }
 

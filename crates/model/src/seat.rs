@@ -61,10 +61,7 @@ impl<S: Subject> Seat<S> {
         self.starts += 1;
         self.armed = 0;
         self.held = None;
-        self.member = S::new(Role {
-            votes: self.disk,
-            stands: stage.setting.stands(me),
-        });
+        self.member = S::new(Role { votes: self.disk, stands: stage.setting.stands(me) });
         self.is_asked = false;
         self.ballots = 0;
         let mut sent = self.step(me, Input::Start, tick, stage);
@@ -117,9 +114,7 @@ impl<S: Subject> Seat<S> {
     /// Replaces a lost disk on purpose, with the counter that the other voters report.
     pub(crate) fn lose_disk(&mut self, highest: u64, stage: &Stage) {
         let max_ttl = Duration(stage.setting.max_ttl);
-        self.disk = Some(Saved::Initialised((stage.setting.replacing)(
-            highest, max_ttl,
-        )));
+        self.disk = Some(Saved::Initialised((stage.setting.replacing)(highest, max_ttl)));
     }
 
     /// The counter on its disk.

@@ -81,17 +81,11 @@ pub struct Others {
 
 impl Others {
     /// They start at the beginning, like the first, and know nothing.
-    pub const AT_ONCE: Self = Self {
-        from: 0,
-        knowing: 0,
-    };
+    pub const AT_ONCE: Self = Self { from: 0, knowing: 0 };
 
     /// They start from this tick on, and the second knows the first counter.
     pub const fn informed_from(tick: u8) -> Self {
-        Self {
-            from: tick,
-            knowing: 1,
-        }
+        Self { from: tick, knowing: 1 }
     }
 }
 

@@ -105,10 +105,7 @@ impl Version {
 
     /// All wrong versions.
     pub fn wrong() -> impl Iterator<Item = Self> {
-        wrong::VERSIONS
-            .iter()
-            .copied()
-            .chain([Self::WRONG_OPERATOR])
+        wrong::VERSIONS.iter().copied().chain([Self::WRONG_OPERATOR])
     }
 
     /// The version of this name, if there is one.
@@ -136,15 +133,11 @@ impl Version {
         while outcome.tally.of(Count::Messages) < messages && outcome.broken.is_empty() {
             let block = first..first + BLOCK;
             first = block.end;
-            let runs: Vec<(u64, Run)> = block
-                .into_par_iter()
-                .map(|seed| (seed, self.run(seed)))
-                .collect();
+            let runs: Vec<(u64, Run)> =
+                block.into_par_iter().map(|seed| (seed, self.run(seed))).collect();
             for (seed, run) in runs {
                 outcome.tally.add(&run.tally);
-                outcome
-                    .broken
-                    .extend(run.broken.map(|broken| (seed, broken)));
+                outcome.broken.extend(run.broken.map(|broken| (seed, broken)));
             }
             progress(outcome.tally.of(Count::Messages));
         }

@@ -141,11 +141,7 @@ impl<S: Subject> World<S> {
     }
 
     fn is_within_bounds(&self, message: &Message) -> bool {
-        let Setting {
-            counters,
-            proposals,
-            ..
-        } = self.stage.setting;
+        let Setting { counters, proposals, .. } = self.stage.setting;
         // A voter that lost its disk begins far above: only the low bits count.
         let is_low = |ballot: &Ballot| ballot.counter & u64::from(u32::MAX) <= counters;
         match message {
@@ -175,12 +171,7 @@ impl<S: Subject> World<S> {
         told.sort_unstable_by_key(|answer| answer.promised);
         let recorded = setting.recorded.filter(|_| lost == FIRST).into_iter();
         let recorded = recorded.flat_map(|promised| {
-            others.clone().map(move |voter| Answer {
-                voter,
-                asker: lost,
-                number: 0,
-                promised,
-            })
+            others.clone().map(move |voter| Answer { voter, asker: lost, number: 0, promised })
         });
         S::told(lost, voters.collect(), number, recorded.chain(told))
     }
@@ -245,9 +236,7 @@ impl<S: Subject> World<S> {
             Action::Acquire(id) => self.act(state, id, |seat| seat.acquire(id, tick, stage)),
             Action::Release(id) => {
                 state.left.releases -= 1;
-                self.act(state, id, |it| {
-                    it.give_up(id, Request::Release, tick, stage)
-                })
+                self.act(state, id, |it| it.give_up(id, Request::Release, tick, stage))
             }
             Action::Transfer(id, to) => {
                 state.left.transfers -= 1;
@@ -315,11 +304,8 @@ impl<S: Subject> Model for World<S> {
         for id in setting.members() {
             let seat = self.seat(state, id);
             actions.extend(seat.rings().map(|timer| Action::Ring(id, timer)));
-            let restarts = if setting.votes(id) {
-                left.voter_restarts
-            } else {
-                left.nominee_restarts
-            };
+            let restarts =
+                if setting.votes(id) { left.voter_restarts } else { left.nominee_restarts };
             if restarts > 0 {
                 actions.push(Action::Restart(id));
             }
@@ -367,24 +353,17 @@ impl<S: Subject> Model for World<S> {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        let one_fence = Property::always("no fence twice", |_, state: &State| {
-            state.fences != Fences::Repeated
-        });
-        let one_holder = Property::always("one holder at a time", |_, state: &State| {
-            state.holders <= 1
-        });
-        let rise = Property::always("fences rise", |_, state: &State| {
-            state.fences != Fences::Fell
-        });
+        let one_fence =
+            Property::always("no fence twice", |_, state: &State| state.fences != Fences::Repeated);
+        let one_holder =
+            Property::always("one holder at a time", |_, state: &State| state.holders <= 1);
+        let rise = Property::always("fences rise", |_, state: &State| state.fences != Fences::Fell);
         let mut properties = match self.stage.setting.clocks {
             Clocks::WithinTheBound => vec![one_fence, one_holder, rise],
             Clocks::BeyondTheBound => vec![one_fence],
         };
         if self.stage.setting.faults.forgeries > 0 {
-            properties.push(Property::always(
-                "voters stay in their era",
-                Self::is_in_its_era,
-            ));
+            properties.push(Property::always("voters stay in their era", Self::is_in_its_era));
         }
         properties
     }

@@ -38,14 +38,8 @@ const TOO_FAST: Setting = Setting {
 fn excess_drift_allows_two_holders_but_never_with_one_fence() {
     let search = Search::of::<Tenure>(&TOO_FAST, 1, MOST_STEPS);
     assert!(search.found.is_some(), "two may hold at once");
-    exhaust(&Setting {
-        clocks: Clocks::BeyondTheBound,
-        ..TOO_FAST
-    });
-    exhaust(&Setting {
-        drift_ppm: Setting::drifting().drift_ppm,
-        ..TOO_FAST
-    });
+    exhaust(&Setting { clocks: Clocks::BeyondTheBound, ..TOO_FAST });
+    exhaust(&Setting { drift_ppm: Setting::drifting().drift_ppm, ..TOO_FAST });
 }
 
 /// The reduction is sound: answers that arrive together show the same as answers that arrive one by
@@ -59,16 +53,9 @@ fn grouped_answers_cover_the_same_as_single_ones() {
         ..Setting::small()
     };
     let together = exhaust(&setting);
-    let one_by_one = exhaust(&Setting {
-        answers: Answers::NoRefusals,
-        ..setting
-    });
+    let one_by_one = exhaust(&Setting { answers: Answers::NoRefusals, ..setting });
     assert!(one_by_one.states > together.states);
     for sight in Sight::ALL {
-        assert_eq!(
-            one_by_one.has_seen(sight),
-            together.has_seen(sight),
-            "{sight:?}"
-        );
+        assert_eq!(one_by_one.has_seen(sight), together.has_seen(sight), "{sight:?}");
     }
 }

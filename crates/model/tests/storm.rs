@@ -42,11 +42,7 @@ fn storms_catch_every_other_wrong_version() {
             .unwrap_or_else(|| panic!("{} survived {storms} storms", version.name));
         println!("{}: seed {seed}: {broken}", version.name);
         let again = version.replay(*seed);
-        assert_eq!(
-            again.broken.as_ref(),
-            Some(broken),
-            "the same seed gives the same storm"
-        );
+        assert_eq!(again.broken.as_ref(), Some(broken), "the same seed gives the same storm");
         let last = again.lines.last().expect("a replay has a log");
         assert!(last.ends_with(&format!("BROKEN: {broken}")), "{last}");
     }
@@ -91,10 +87,8 @@ fn same_seed_gives_the_same_storm_on_any_number_of_threads() {
 
 /// Runs the program `storm`: its exit code, and all that it says.
 fn program(arguments: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_storm"))
-        .args(arguments)
-        .output()
-        .expect("storm starts");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_storm")).args(arguments).output().expect("storm starts");
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8(said).expect("storm writes UTF-8");
     (output.status.code(), said)
@@ -104,13 +98,7 @@ fn program(arguments: &[&str]) -> (Option<i32>, String) {
 fn the_program_explains_its_options_and_refuses_wrong_ones() {
     let (code, said) = program(&["--help"]);
     assert_eq!(code, Some(0));
-    for expected in [
-        "cargo xtask storm",
-        "--seed",
-        "--version",
-        "200000000",
-        "json",
-    ] {
+    for expected in ["cargo xtask storm", "--seed", "--version", "200000000", "json"] {
         assert!(said.contains(expected), "no {expected:?} in:\n{said}");
     }
     let (code, said) = program(&["--seed", "1", "--messages", "2"]);

@@ -47,36 +47,23 @@ const COARSE: Setting = Setting {
 };
 
 /// No time passes.
-const INSTANT: Setting = Setting {
-    ticks: 0,
-    others: Others::informed_from(0),
-    ..Setting::small()
-};
+const INSTANT: Setting = Setting { ticks: 0, others: Others::informed_from(0), ..Setting::small() };
 
 /// The limits that nominees allow for.
-const DRIFTING: Setting = Setting {
-    others: Others::informed_from(3),
-    ..Setting::drifting()
-};
+const DRIFTING: Setting = Setting { others: Others::informed_from(3), ..Setting::drifting() };
 
 /// Only their owners distinguish ballots.
 const ONE_COUNTER: Setting = Setting {
     counters: 1,
     others: Others::AT_ONCE,
-    faults: Faults {
-        releases: 1,
-        ..NONE
-    },
+    faults: Faults { releases: 1, ..NONE },
     ..INSTANT
 };
 
 #[test]
 fn promise_not_durable() {
     let setting = Setting {
-        faults: Faults {
-            voter_restarts: 1,
-            ..NONE
-        },
+        faults: Faults { voter_restarts: 1, ..NONE },
         ballots: Some(1),
         others: INSTANT.others,
         ..Setting::small()
@@ -86,23 +73,13 @@ fn promise_not_durable() {
 
 #[test]
 fn no_quarantine() {
-    let setting = Setting {
-        faults: Faults {
-            voter_restarts: 1,
-            ..NONE
-        },
-        ..INSTANT
-    };
+    let setting = Setting { faults: Faults { voter_restarts: 1, ..NONE }, ..INSTANT };
     caught::<wrong::no_quarantine::Tenure>(&setting);
 }
 
 #[test]
 fn clock_started_at_the_reply() {
-    let setting = Setting {
-        ticks: 2,
-        others: Others::informed_from(2),
-        ..COARSE
-    };
+    let setting = Setting { ticks: 2, others: Others::informed_from(2), ..COARSE };
     caught::<wrong::clock_started_at_the_reply::Tenure>(&setting);
 }
 
@@ -121,25 +98,14 @@ fn proposals_mixed() {
 
 #[test]
 fn grant_shortened() {
-    let setting = Setting {
-        shorter_ttl: Some(1),
-        ballots: Some(1),
-        proposals: 2,
-        ..COARSE
-    };
+    let setting = Setting { shorter_ttl: Some(1), ballots: Some(1), proposals: 2, ..COARSE };
     caught::<wrong::grant_shortened::Tenure>(&setting);
 }
 
 #[test]
 fn no_incarnation() {
-    let setting = Setting {
-        nominees: 1,
-        faults: Faults {
-            nominee_restarts: 1,
-            ..NONE
-        },
-        ..INSTANT
-    };
+    let setting =
+        Setting { nominees: 1, faults: Faults { nominee_restarts: 1, ..NONE }, ..INSTANT };
     caught::<wrong::no_incarnation::Tenure>(&setting);
 }
 
@@ -149,10 +115,7 @@ fn release_not_checked() {
         nominees: 3,
         counters: 3,
         ballots: Some(1),
-        faults: Faults {
-            releases: 1,
-            ..NONE
-        },
+        faults: Faults { releases: 1, ..NONE },
         ..INSTANT
     };
     caught::<wrong::release_not_checked::Tenure>(&setting);
@@ -175,10 +138,7 @@ fn live_grant_does_not_refuse() {
 
 #[test]
 fn no_majority_of_promises() {
-    let setting = Setting {
-        answers: Answers::NoRefusals,
-        ..INSTANT
-    };
+    let setting = Setting { answers: Answers::NoRefusals, ..INSTANT };
     caught::<wrong::no_majority_of_promises::Tenure>(&setting);
 }
 
@@ -193,10 +153,7 @@ fn max_ttl_lowered() {
         shorter_ttl: Some(1),
         lower_max_ttl: Some(1),
         ballots: Some(1),
-        faults: Faults {
-            voter_restarts: 1,
-            ..NONE
-        },
+        faults: Faults { voter_restarts: 1, ..NONE },
         ..COARSE
     };
     caught::<wrong::max_ttl_lowered::Tenure>(&setting);
@@ -204,33 +161,20 @@ fn max_ttl_lowered() {
 
 #[test]
 fn promise_not_raised_by_a_grant() {
-    let setting = Setting {
-        counters: 3,
-        proposals: 2,
-        ..INSTANT
-    };
+    let setting = Setting { counters: 3, proposals: 2, ..INSTANT };
     caught::<wrong::promise_not_raised_by_a_grant::Tenure>(&setting);
 }
 
 #[test]
 fn holding_after_release() {
-    let setting = Setting {
-        faults: Faults {
-            releases: 1,
-            ..NONE
-        },
-        ..INSTANT
-    };
+    let setting = Setting { faults: Faults { releases: 1, ..NONE }, ..INSTANT };
     caught::<wrong::holding_after_release::Tenure>(&setting);
 }
 
 #[test]
 fn lost_disk_initialised_with_just_what_others_know() {
     let setting = Setting {
-        faults: Faults {
-            lost_disks: 1,
-            ..NONE
-        },
+        faults: Faults { lost_disks: 1, ..NONE },
         ballots: Some(1),
         others: INSTANT.others,
         ..Setting::small()
@@ -240,10 +184,7 @@ fn lost_disk_initialised_with_just_what_others_know() {
         counter: highest,
         ..Durable::replacing(highest, max_ttl)
     };
-    breaks::<Tenure>(&Setting {
-        replacing: just_the_highest,
-        ..setting
-    });
+    breaks::<Tenure>(&Setting { replacing: just_the_highest, ..setting });
 }
 
 /// A voter loses its disk for the second time. The answers to its first query were recorded, and
@@ -251,17 +192,11 @@ fn lost_disk_initialised_with_just_what_others_know() {
 #[test]
 fn answers_not_bound() {
     let setting = Setting {
-        faults: Faults {
-            lost_disks: 1,
-            ..NONE
-        },
+        faults: Faults { lost_disks: 1, ..NONE },
         recorded: Some(0),
         counters: 1,
         ballots: Some(1),
-        others: Others {
-            from: 2,
-            knowing: 0,
-        },
+        others: Others { from: 2, knowing: 0 },
         answers: Answers::NoRefusals,
         ..Setting::small()
     };
@@ -270,13 +205,7 @@ fn answers_not_bound() {
 
 #[test]
 fn counter_followed_anywhere() {
-    let setting = Setting {
-        faults: Faults {
-            forgeries: 1,
-            ..NONE
-        },
-        ..INSTANT
-    };
+    let setting = Setting { faults: Faults { forgeries: 1, ..NONE }, ..INSTANT };
     caught::<wrong::counter_followed_anywhere::Tenure>(&setting);
 }
 
@@ -292,36 +221,20 @@ fn equal_counter_accepted() {
 
 #[test]
 fn fence_kept_after_a_lapse() {
-    let setting = Setting {
-        nominees: 1,
-        proposals: 2,
-        ..Setting::small()
-    };
+    let setting = Setting { nominees: 1, proposals: 2, ..Setting::small() };
     caught::<wrong::fence_kept_after_a_lapse::Tenure>(&setting);
 }
 
 #[test]
 fn ballot_goes_on_after_a_lapse() {
-    let setting = Setting {
-        nominees: 1,
-        ticks: 2,
-        proposals: 2,
-        ..COARSE
-    };
+    let setting = Setting { nominees: 1, ticks: 2, proposals: 2, ..COARSE };
     caught::<wrong::ballot_goes_on_after_a_lapse::Tenure>(&setting);
 }
 
 #[test]
 fn release_retires_one_ballot() {
-    let setting = Setting {
-        nominees: 1,
-        proposals: 2,
-        faults: Faults {
-            releases: 1,
-            ..NONE
-        },
-        ..INSTANT
-    };
+    let setting =
+        Setting { nominees: 1, proposals: 2, faults: Faults { releases: 1, ..NONE }, ..INSTANT };
     caught::<wrong::release_retires_one_ballot::Tenure>(&setting);
 }
 
@@ -337,8 +250,5 @@ fn every_wrong_version_has_its_test() {
         assert!(include_str!("wrong_versions.rs").contains(&test), "{name}");
         versions += 1;
     }
-    assert_eq!(
-        versions, 22,
-        "one for each rule, except the rule for operators"
-    );
+    assert_eq!(versions, 22, "one for each rule, except the rule for operators");
 }

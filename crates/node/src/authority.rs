@@ -98,10 +98,9 @@ impl Authority {
         match self {
             Self::Nobody => None,
             Self::Quorum(quorum) => quorum.shown(now),
-            Self::Store { lease_client, .. } => lease_client
-                .lease_watch()
-                .borrow()
-                .filter(|held| now < held.until),
+            Self::Store { lease_client, .. } => {
+                lease_client.lease_watch().borrow().filter(|held| now < held.until)
+            }
         }
     }
 
@@ -154,12 +153,9 @@ impl Authority {
         let store = mark_of(theirs);
         match self {
             Self::Nobody | Self::Quorum(_) => {}
-            Self::Store { lease_client, .. } => lease_client.hear(Heard {
-                by,
-                store,
-                fence,
-                holds,
-            }),
+            Self::Store { lease_client, .. } => {
+                lease_client.hear(Heard { by, store, fence, holds });
+            }
         }
     }
 

@@ -27,10 +27,8 @@ pub const MULTICAST: SocketAddr =
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 72, 85)), 7401);
 
 /// The default multicast address for IPv6, in the site-local range.
-pub const MULTICAST_V6: SocketAddr = SocketAddr::new(
-    IpAddr::V6(Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0, 0x4855)),
-    7401,
-);
+pub const MULTICAST_V6: SocketAddr =
+    SocketAddr::new(IpAddr::V6(Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0, 0x4855)), 7401);
 
 /// The pause after which the failure detector may have declared a member dead.
 const DETECTED_WITHIN: Duration = Duration::from_millis(500);

@@ -41,10 +41,7 @@ pub enum CouncilPart {
 
 impl CouncilPart {
     /// A host in a group with one class.
-    pub const HOST: Self = Self::Host {
-        class: 0,
-        centre: None,
-    };
+    pub const HOST: Self = Self::Host { class: 0, centre: None };
 }
 
 impl CouncilPart {
@@ -135,11 +132,7 @@ impl Terms {
         // The host needs no other constants: any valid ones will do.
         let mut c = vec![1.0; usize::from(seated)];
         c.push(self.c);
-        let chamber = Chamber {
-            seats: Seats::new(self.least, self.most),
-            keep: self.keep,
-            c,
-        };
+        let chamber = Chamber { seats: Seats::new(self.least, self.most), keep: self.keep, c };
         // The check refuses feedback while the council is full. Heartbeats carry no number of
         // seats.
         let config = Config {
@@ -150,9 +143,7 @@ impl Terms {
                 Some((first, alpha, beta)) => Knowledge::Estimated(Estimate { alpha, beta, first }),
             },
             search: Search::Guarded,
-            coin: self
-                .coin
-                .map_or(Coin::Private, |seed| Coin::Public { seed }),
+            coin: self.coin.map_or(Coin::Private, |seed| Coin::Public { seed }),
             centre: None,
             yields: self.yields,
             round: A_MOMENT,
@@ -433,43 +424,17 @@ mod tests {
             Terms { least: 0, ..good },
             Terms { least: 9, ..good },
             Terms { most: huge, ..good },
-            Terms {
-                least: huge,
-                most: huge,
-                keep: huge,
-                ..good
-            },
+            Terms { least: huge, most: huge, keep: huge, ..good },
             Terms { keep: huge, ..good },
-            Terms {
-                c: f64::NAN,
-                ..good
-            },
+            Terms { c: f64::NAN, ..good },
             Terms { c: -1.0, ..good },
             Terms { c: 9.0, ..good },
-            Terms {
-                c: f64::INFINITY,
-                ..good
-            },
-            Terms {
-                algorithm: (9, 9),
-                ..good
-            },
-            Terms {
-                algorithm: (4, 200),
-                ..good
-            },
-            Terms {
-                lasts_ns: Some(0),
-                ..good
-            },
-            Terms {
-                steps: Some((8, 0.7, 1.0)),
-                ..good
-            },
-            Terms {
-                steps: Some((100, f64::NAN, 1.0)),
-                ..good
-            },
+            Terms { c: f64::INFINITY, ..good },
+            Terms { algorithm: (9, 9), ..good },
+            Terms { algorithm: (4, 200), ..good },
+            Terms { lasts_ns: Some(0), ..good },
+            Terms { steps: Some((8, 0.7, 1.0)), ..good },
+            Terms { steps: Some((100, f64::NAN, 1.0)), ..good },
         ] {
             assert_eq!(bad.config(&message), None, "{bad:?}");
         }
@@ -481,12 +446,7 @@ mod tests {
 
     #[test]
     fn only_messages_of_the_centre_have_terms() {
-        let standing = Message::Standing(Standing {
-            session: 1,
-            class: 0,
-            beat: 1,
-            places: 3,
-        });
+        let standing = Message::Standing(Standing { session: 1, class: 0, beat: 1, places: 3 });
         let seat = Message::Seat(Seat {
             session: 1,
             class: 0,

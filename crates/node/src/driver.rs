@@ -142,18 +142,12 @@ where
 
     /// Passes hints to the protocol, as its requests.
     pub fn with_hints(self, hint_to_request: fn(Hint) -> P::Request) -> Self {
-        Self {
-            hint_to_request: Some(hint_to_request),
-            ..self
-        }
+        Self { hint_to_request: Some(hint_to_request), ..self }
     }
 
     /// Reads the measured loss with `measures`.
     pub fn measuring(self, measures: fn(&P) -> Option<f64>) -> Self {
-        Self {
-            measures: Some(measures),
-            ..self
-        }
+        Self { measures: Some(measures), ..self }
     }
 
     fn step(&mut self, now: Instant, input: Input<P>) {
@@ -207,8 +201,7 @@ where
 
     fn receive(&mut self, now: Instant, from: MemberId, message: &[u8]) -> Result<(), Rejected> {
         let message = postcard::from_bytes(message).map_err(|_| Rejected::Malformed)?;
-        self.world
-            .record(|me| Line::deliver(now, from, me, &message));
+        self.world.record(|me| Line::deliver(now, from, me, &message));
         self.step(now, Input::Message { from, message });
         Ok(())
     }
@@ -262,8 +255,7 @@ where
     }
 
     fn leave(&mut self, now: Instant) {
-        self.world
-            .record(|me| Line::scenario(now, format!("leave {me}")));
+        self.world.record(|me| Line::scenario(now, format!("leave {me}")));
         self.step(now, Input::Leave);
     }
 
@@ -407,9 +399,7 @@ mod tests {
             let answer = Message::Answer { sender: better };
             let answer = postcard::to_allocvec(&answer).unwrap();
             let _ = election.receive(Instant(1_500_001_000), better.id, &[255; 9]);
-            election
-                .receive(Instant(1_500_001_000), better.id, &answer)
-                .unwrap();
+            election.receive(Instant(1_500_001_000), better.id, &answer).unwrap();
             election.view_changed(Instant(2_000_000_000), ViewChange::Left(better.id));
             let due = election.due();
             due.into_iter().for_each(|due| election.pass(due));
@@ -428,10 +418,7 @@ mod tests {
 ";
         assert!(lines.starts_with(expected), "{lines}");
         let rest: Vec<&str> = lines[expected.len()..].lines().collect();
-        assert!(
-            rest[0].contains("\"kind\":\"timer\",\"member\":\"1\",\"timer\":"),
-            "{rest:?}"
-        );
+        assert!(rest[0].contains("\"kind\":\"timer\",\"member\":\"1\",\"timer\":"), "{rest:?}");
         assert!(
             rest.iter()
                 .any(|line| line

@@ -104,11 +104,7 @@ pub(crate) fn observer(
         ProtocolConfig::Announce(config) => {
             // The worst candidate of all, which wakes up last of all: never.
             let nobody = Candidate::new(u64::MAX, 0);
-            let at_the_end = PriorityScale {
-                worst: Priority(0),
-                best: Priority(1),
-                chance: 0.0,
-            };
+            let at_the_end = PriorityScale { worst: Priority(0), best: Priority(1), chance: 0.0 };
             // It asks for a silent leader as the other members do, and so misses the leader when
             // they do.
             let joining = match config.joining {

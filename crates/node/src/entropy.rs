@@ -30,10 +30,7 @@ impl Entropy {
         fill: impl FnMut(&mut [u8]) -> bool + Send + 'static,
         calendar: impl Fn() -> u64 + Send + 'static,
     ) -> Self {
-        Self {
-            fill: Box::new(fill),
-            calendar: Box::new(calendar),
-        }
+        Self { fill: Box::new(fill), calendar: Box::new(calendar) }
     }
 
     /// A source whose numbers follow from `seed`.

@@ -85,21 +85,12 @@ pub struct Sender<'a> {
 impl<'a> Sender<'a> {
     /// The sender `name` whose process began with `incarnation`.
     pub fn new(name: &'a str, id: MemberId, incarnation: Incarnation, port: u16) -> Self {
-        Self {
-            name,
-            id,
-            incarnation: incarnation.0,
-            process_incarnation: incarnation.0,
-            port,
-        }
+        Self { name, id, incarnation: incarnation.0, process_incarnation: incarnation.0, port }
     }
 
     /// The same sender, with a process that began with `process_incarnation`.
     pub fn with_process_incarnation(self, process_incarnation: Incarnation) -> Self {
-        Self {
-            process_incarnation: process_incarnation.0,
-            ..self
-        }
+        Self { process_incarnation: process_incarnation.0, ..self }
     }
 
     /// The sender's current incarnation.
@@ -361,10 +352,7 @@ mod tests {
             sender: Sender::new("a", member_id("a"), Incarnation(1), 7400),
             number: 3,
             to_all: true,
-            body: Body::Election {
-                protocol: 1,
-                message: b"I lead",
-            },
+            body: Body::Election { protocol: 1, message: b"I lead" },
         };
         let mut content = Vec::new();
         frame.encode(&mut content);
@@ -389,11 +377,7 @@ mod tests {
             };
             let mut content = Vec::new();
             frame.encode(&mut content);
-            assert_eq!(
-                Frame::decode(&content),
-                Err(Rejected::Malformed),
-                "{name:?}"
-            );
+            assert_eq!(Frame::decode(&content), Err(Rejected::Malformed), "{name:?}");
         }
     }
 
@@ -432,11 +416,7 @@ mod tests {
         let unknown = |version, kind| Ok(Body::Unknown { version, kind });
         let cases = [
             (BODY_VERSION, &last[..], Ok(Body::Lifeline)),
-            (
-                BODY_VERSION,
-                &[kind as u8, 1, 2, 3],
-                unknown(BODY_VERSION, kind),
-            ),
+            (BODY_VERSION, &[kind as u8, 1, 2, 3], unknown(BODY_VERSION, kind)),
             (later, &last, unknown(later, kind - 1)),
             (BODY_VERSION, &[], Err(Rejected::Malformed)),
         ];

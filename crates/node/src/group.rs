@@ -185,10 +185,7 @@ impl Group {
         (authority, in_flight): (Authority, InFlight),
         mut entropy: Entropy,
     ) -> Self {
-        let me = Candidate {
-            priority: config.priority,
-            id: member_id(member),
-        };
+        let me = Candidate { priority: config.priority, id: member_id(member) };
         let incarnation = entropy.begin_incarnation();
         let rng = chance(incarnation, me.id);
         let public = [Key::public(&config.name)];
@@ -200,12 +197,8 @@ impl Group {
         let election = election(&config, me, rng, incarnations_before, recorder.clone());
         let multicast_probe = MulticastProbe::new(config.multicast, !config.join.is_empty());
         let tenure = TenureState::new(authority, in_flight);
-        let council = CouncilRole::new(
-            &config.council,
-            (&config.name, member),
-            (me, incarnation),
-            now,
-        );
+        let council =
+            CouncilRole::new(&config.council, (&config.name, member), (me, incarnation), now);
         let unknown = Leadership {
             elects: !config.protocol.is_none(),
             ..Leadership::unknown(&config.name, member, tenure.mode(), now)
@@ -313,8 +306,7 @@ impl Group {
 
     /// True if the election names `id`, which is another member.
     fn follows(&self, id: MemberId) -> bool {
-        self.leader_elsewhere()
-            .is_some_and(|(leader, _)| leader == id)
+        self.leader_elsewhere().is_some_and(|(leader, _)| leader == id)
     }
 
     fn is_nominee(&self) -> bool {
@@ -463,8 +455,7 @@ impl Group {
     fn enter_election(&mut self, now: Instant) {
         self.reset_election();
         for candidate in self.membership.iter().flat_map(Membership::candidates) {
-            self.election
-                .view_changed(now, ViewChange::Joined(candidate));
+            self.election.view_changed(now, ViewChange::Joined(candidate));
         }
         self.refresh_hints(now);
         self.start_when_ready(now);

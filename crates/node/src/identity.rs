@@ -69,10 +69,6 @@ mod tests {
         let incarnations: std::collections::BTreeSet<Incarnation> = incarnations.collect();
         assert_eq!(incarnations.len(), 1_000);
         // All are before any incarnation of a host with a correct calendar.
-        assert!(
-            incarnations
-                .iter()
-                .all(|it| *it < Incarnation::begin(1 << 33, 0))
-        );
+        assert!(incarnations.iter().all(|it| *it < Incarnation::begin(1 << 33, 0)));
     }
 }

@@ -72,11 +72,7 @@ impl MulticastProbe {
             Some(address) => Chosen::Multicast(address),
             None => Chosen::Unicast,
         };
-        Self {
-            channel,
-            seeds: Vec::new(),
-            by_unicast_alone: 0,
-        }
+        Self { channel, seeds: Vec::new(), by_unicast_alone: 0 }
     }
 
     pub(crate) fn set_seeds(&mut self, seeds: &[SocketAddr]) {
@@ -227,10 +223,7 @@ mod tests {
 
     #[test]
     fn unicast_to_one_member_says_nothing_about_multicast() {
-        let heard = [
-            ("leader", Channel::Multicast, true),
-            ("follower", Channel::Unicast, false),
-        ];
+        let heard = [("leader", Channel::Multicast, true), ("follower", Channel::Unicast, false)];
         let multicast = "multicast 239.255.72.85:7401".to_owned();
         assert_eq!(judge(&heard), (Verdict::AsBefore, multicast));
     }
@@ -238,18 +231,12 @@ mod tests {
     #[test]
     fn unicast_is_chosen_if_no_multicast_arrives() {
         let heard = [("a", Channel::Unicast, true), ("b", Channel::Unicast, true)];
-        assert_eq!(
-            judge(&heard),
-            (Verdict::SomeAreMissed, "unicast".to_owned())
-        );
+        assert_eq!(judge(&heard), (Verdict::SomeAreMissed, "unicast".to_owned()));
     }
 
     #[test]
     fn both_channels_are_chosen_if_some_multicasts_arrive() {
-        let heard = [
-            ("near", Channel::Multicast, true),
-            ("far", Channel::Unicast, true),
-        ];
+        let heard = [("near", Channel::Multicast, true), ("far", Channel::Unicast, true)];
         let both = "multicast 239.255.72.85:7401 and unicast".to_owned();
         assert_eq!(judge(&heard), (Verdict::SomeAreMissed, both));
     }

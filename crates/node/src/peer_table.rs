@@ -144,10 +144,7 @@ impl PeerTable {
     /// Records that this member asks `id` whether it is alive.
     pub(crate) fn ask(&mut self, id: MemberId, now: Instant) {
         if let Some(peer) = self.known.get_mut(&id) {
-            let unanswered = peer.unanswered.get_or_insert(Unanswered {
-                since: now,
-                count: 0,
-            });
+            let unanswered = peer.unanswered.get_or_insert(Unanswered { since: now, count: 0 });
             unanswered.count = unanswered.count.saturating_add(1);
         }
     }

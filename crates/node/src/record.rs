@@ -38,15 +38,8 @@ impl Recorder {
     /// A recorder of `member`, and the queue of its lines, which the caller writes to `path`.
     pub fn queueing(path: &Path, member: MemberId) -> (Self, Receiver<Vec<u8>>) {
         let (lines, queue) = mpsc::sync_channel(MOST_WAITING);
-        let target = Arc::new(Target {
-            path: path.to_owned(),
-            stopped: AtomicBool::new(false),
-        });
-        let recorder = Self {
-            member,
-            lines,
-            target,
-        };
+        let target = Arc::new(Target { path: path.to_owned(), stopped: AtomicBool::new(false) });
+        let recorder = Self { member, lines, target };
         (recorder, queue)
     }
 

@@ -319,10 +319,7 @@ mod tests {
         assert_eq!(known, [Heard, New, TooOld, New, StaleIncarnation]);
         let stale_incarnation =
             |incarnation| replay_window.stale_incarnation(MemberId(1), Incarnation(incarnation));
-        assert_eq!(
-            (stale_incarnation(7), stale_incarnation(9)),
-            (Some(Incarnation(8)), None)
-        );
+        assert_eq!((stale_incarnation(7), stale_incarnation(9)), (Some(Incarnation(8)), None));
     }
 
     #[test]
@@ -339,11 +336,7 @@ mod tests {
         assert_eq!(replay_window.trust(&sender(1, 9, 9), NOW), Trust::Past);
         let next = sender(1, 10, 10);
         assert_eq!(replay_window.trust(&next, NOW), Trust::UnprovenSender);
-        assert_eq!(
-            replay_window.trust(&new, NOW),
-            Trust::Proven,
-            "until it answers"
-        );
+        assert_eq!(replay_window.trust(&new, NOW), Trust::Proven, "until it answers");
         replay_window.prove(NOW, &old, 0, place(2));
         assert_eq!(replay_window.place_of(MemberId(1)), Some(place(1)));
         replay_window.prove(NOW, &next, 0, place(3));
@@ -356,10 +349,7 @@ mod tests {
         assert_eq!([4, 5].map(|it| replay_window.note(&new, it)), [TooOld, New]);
         let later = sender(1, 8, 11);
         replay_window.prove(NOW, &later, 7, place(1));
-        assert_eq!(
-            [6, 7].map(|it| replay_window.note(&later, it)),
-            [TooOld, New]
-        );
+        assert_eq!([6, 7].map(|it| replay_window.note(&later, it)), [TooOld, New]);
         assert_eq!(replay_window.trust(&later, NOW), Trust::Proven);
     }
 

@@ -144,11 +144,7 @@ impl Header {
             tag.copy_from_slice(&frame[begin..begin + SHORT_TAG_BYTES]); // checked above
             tag
         };
-        Ok(Self {
-            group: tag(0),
-            key: tag(1),
-            receiver: tag(2),
-        })
+        Ok(Self { group: tag(0), key: tag(1), receiver: tag(2) })
     }
 }
 
@@ -164,9 +160,7 @@ impl Keyring {
         Self {
             group: (group_id(group) as u32).to_le_bytes(),
             own: receiver_tag(own),
-            keys: keys
-                .map(|key| (key.id(), XChaCha20Poly1305::new(&key.0.into())))
-                .collect(),
+            keys: keys.map(|key| (key.id(), XChaCha20Poly1305::new(&key.0.into()))).collect(),
         }
     }
 

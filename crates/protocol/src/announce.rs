@@ -72,13 +72,8 @@ pub enum Timer {
 }
 
 impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[
-        Self::Suppress,
-        Self::Announce,
-        Self::Listen,
-        Self::Query,
-        Self::Complain,
-    ];
+    const ALL: &'static [Self] =
+        &[Self::Suppress, Self::Announce, Self::Listen, Self::Query, Self::Complain];
 
     #[inline]
     fn index(self) -> usize {
@@ -184,10 +179,7 @@ impl Protocol for Announce {
     /// that it knows.
     #[inline]
     fn ignores_up_to(&self, me: Candidate, config: &Config) -> Option<Candidate> {
-        let own = Candidate {
-            priority: self.priority,
-            id: me.id,
-        };
+        let own = Candidate { priority: self.priority, id: me.id };
         match self.phase {
             _ if !config.ignores_worse_candidates() => None,
             Phase::Idle | Phase::Refused => Some(Candidate::BEYOND_ALL),
@@ -278,9 +270,7 @@ impl Announce {
         let known = self.leaders.get(claim.candidate.id);
         let age = (claim.incarnation, beat);
         known.is_some_and(|heard| (heard.claim.incarnation, heard.beat) > age)
-            || self
-                .departed
-                .has(claim.candidate.id, claim.incarnation, now)
+            || self.departed.has(claim.candidate.id, claim.incarnation, now)
     }
 
     #[inline]
@@ -451,10 +441,7 @@ impl Announce {
     fn lead(&mut self, io: &mut impl Io<Self>) {
         io.disarm(Timer::Query);
         let now = io.now();
-        self.phase = Phase::Leading {
-            since: now,
-            announced: now,
-        };
+        self.phase = Phase::Leading { since: now, announced: now };
         self.reset_goodbyes(io.config());
         self.name(io);
         self.announce(io);
@@ -549,10 +536,7 @@ impl Announce {
             0
         };
         Claim {
-            candidate: Candidate {
-                priority: self.priority,
-                id: io.me().id,
-            },
+            candidate: Candidate { priority: self.priority, id: io.me().id },
             incarnation: self.incarnation,
             established,
             follower_count,

@@ -67,17 +67,9 @@ impl AnnounceListen {
 
     fn announce(&mut self, io: &mut impl Io<Self>) {
         self.beat = self.beat.saturating_add(1);
-        let claim = Claim {
-            candidate: io.me(),
-            incarnation: 1,
-            established: false,
-            follower_count: 0,
-        };
-        io.multicast(Message::Announcement {
-            claim,
-            beat: self.beat,
-            byes: 0,
-        });
+        let claim =
+            Claim { candidate: io.me(), incarnation: 1, established: false, follower_count: 0 };
+        io.multicast(Message::Announcement { claim, beat: self.beat, byes: 0 });
         io.arm(Timer::Announce, io.config().announce);
     }
 
@@ -128,10 +120,11 @@ impl Protocol for AnnounceListen {
                 self.best = None;
                 io.report(Outcome::Nominee(io.me()));
             }
-            Input::Message {
-                message: Message::Announcement { claim, .. },
-                ..
-            } if self.beat > 0 => self.on_announcement(claim.candidate, io),
+            Input::Message { message: Message::Announcement { claim, .. }, .. }
+                if self.beat > 0 =>
+            {
+                self.on_announcement(claim.candidate, io);
+            }
             // Not started, started already, or a message of another protocol of the family.
             Input::Start | Input::Message { .. } => {}
             Input::ViewChanged(_) | Input::Leave => {}

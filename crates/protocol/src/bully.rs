@@ -365,12 +365,7 @@ mod tests {
         assert_eq!(good.check(), Ok(()));
         for (answer, victory, election_timeout, error) in [
             (0, 1, 1, "answer_within is 0s: raise answer_within"),
-            (
-                2,
-                1,
-                1,
-                "victory_within 1s is below answer_within 2s: raise victory_within",
-            ),
+            (2, 1, 1, "victory_within 1s is below answer_within 2s: raise victory_within"),
             (1, 1, 0, "patience is 0s: raise patience"),
         ] {
             let bad = Config {

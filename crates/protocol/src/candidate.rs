@@ -51,10 +51,7 @@ impl Candidate {
 
     /// The candidate `id` with priority `priority`.
     pub const fn new(id: u64, priority: u64) -> Self {
-        Self {
-            priority: Priority(priority),
-            id: MemberId(id),
-        }
+        Self { priority: Priority(priority), id: MemberId(id) }
     }
 }
 

@@ -234,12 +234,7 @@ impl Census {
     fn on_message(&mut self, from: MemberId, message: Message, io: &mut impl Io<Self>) {
         match message {
             Message::Parcel { share, .. } if !share.is_possible() => {} // damaged
-            Message::Parcel {
-                count,
-                age,
-                number,
-                share,
-            } => {
+            Message::Parcel { count, age, number, share } => {
                 if io.config().tries > 1 {
                     io.unicast(from, Message::Receipt { number });
                 }
@@ -311,10 +306,7 @@ impl Census {
         if Some(count) <= self.count {
             return; // there is no later number
         }
-        let whole = Share {
-            value: 1.0,
-            weight: 1.0,
-        };
+        let whole = Share { value: 1.0, weight: 1.0 };
         self.begin(count, whole, io);
         self.send_half(io);
     }
@@ -348,13 +340,7 @@ impl Census {
 
     fn send_share(&mut self, share: Share, to: MemberId, io: &mut impl Io<Self>) {
         let number = io.rng().next_u64() as u32;
-        let sent = Sent {
-            to,
-            number,
-            share,
-            tries: io.config().tries,
-            again_at: io.now(),
-        };
+        let sent = Sent { to, number, share, tries: io.config().tries, again_at: io.now() };
         self.send(sent, io);
         self.await_receipts(io);
     }

@@ -316,9 +316,7 @@ impl ChangRoberts {
     }
 
     fn wait(&mut self, io: &mut impl Io<Self>) {
-        self.phase = Phase::Awaiting {
-            round: self.round(),
-        };
+        self.phase = Phase::Awaiting { round: self.round() };
         self.arm(io);
     }
 

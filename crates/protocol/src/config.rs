@@ -78,12 +78,9 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Zero { field } => write!(f, "{field} is 0s: raise {field}"),
-            Self::Below {
-                field,
-                value,
-                bound,
-                least,
-            } => write!(f, "{field} {value} is below {bound} {least}: raise {field}"),
+            Self::Below { field, value, bound, least } => {
+                write!(f, "{field} {value} is below {bound} {least}: raise {field}")
+            }
             Self::OutOfRange { field, range } => {
                 write!(f, "{field} is out of range: choose {range}")
             }

@@ -60,13 +60,7 @@ pub struct Config {
 impl Config {
     /// For up to some millions of members, at a loss of up to a fifth.
     pub fn field(period: Duration) -> Self {
-        Self {
-            fan_out: 6,
-            hops: 16,
-            period,
-            repair_time: period * 40,
-            room: 1_000,
-        }
+        Self { fan_out: 6, hops: 16, period, repair_time: period * 40, room: 1_000 }
     }
 
     /// Checks that this configuration can work.
@@ -141,12 +135,7 @@ pub struct Epidemic<M> {
 impl<M: Clone> Epidemic<M> {
     /// A member in an incarnation of this number, which it never had before.
     pub fn new(incarnation: u64) -> Self {
-        Self {
-            incarnation,
-            said: 0,
-            memory: RumourBuffer::new(),
-            delivered: VecDeque::new(),
-        }
+        Self { incarnation, said: 0, memory: RumourBuffer::new(), delivered: VecDeque::new() }
     }
 
     /// The multicasts that arrived and were not taken yet, in the order of arrival.
@@ -182,12 +171,7 @@ impl<M: Clone> Protocol for Epidemic<M> {
 impl<M: Clone> Epidemic<M> {
     fn on_message(&mut self, from: MemberId, message: Message<M>, io: &mut impl Io<Self>) {
         match message {
-            Message::Rumour {
-                id,
-                age,
-                hops,
-                payload,
-            } => {
+            Message::Rumour { id, age, hops, payload } => {
                 if self.would_take(id, io) && age < io.config().repair_time {
                     self.deliver(id, age, payload.clone(), io);
                     self.pass_on(id, age, hops.min(io.config().hops), &payload, io);
@@ -239,11 +223,7 @@ impl<M: Clone> Epidemic<M> {
 impl<M: Clone> Epidemic<M> {
     fn send_multicast(&mut self, payload: M, io: &mut impl Io<Self>) {
         self.said = self.said.wrapping_add(1);
-        let id = Id {
-            origin: io.me().id,
-            incarnation: self.incarnation,
-            number: self.said,
-        };
+        let id = Id { origin: io.me().id, incarnation: self.incarnation, number: self.said };
         let (hops, age) = (io.config().hops, Duration::ZERO);
         self.pass_on(id, age, hops, &payload, io);
         let room = usize::from(io.config().room);
@@ -254,10 +234,7 @@ impl<M: Clone> Epidemic<M> {
     }
 
     fn deliver(&mut self, id: Id, age: Duration, payload: M, io: &mut impl Io<Self>) {
-        let delivery = Delivery {
-            origin: id.origin,
-            payload: payload.clone(),
-        };
+        let delivery = Delivery { origin: id.origin, payload: payload.clone() };
         self.delivered.push_back(delivery);
         self.keep(id, age, payload, io);
     }
@@ -288,12 +265,7 @@ impl<M: Clone> Epidemic<M> {
                 return; // it is alone
             };
             if !told.iter().any(|it| it == to) && told.push(to) {
-                let rumour = Message::Rumour {
-                    id,
-                    age,
-                    hops,
-                    payload: payload.clone(),
-                };
+                let rumour = Message::Rumour { id, age, hops, payload: payload.clone() };
                 io.unicast(to, rumour);
             }
         }

@@ -7,10 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A list of at most `N` items. On the wire it is a plain sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Vec<T>", try_from = "Vec<T>")]
-#[serde(bound(
-    serialize = "T: Copy + Serialize",
-    deserialize = "T: Copy + Deserialize<'de>"
-))]
+#[serde(bound(serialize = "T: Copy + Serialize", deserialize = "T: Copy + Deserialize<'de>"))]
 pub struct InlineVec<T: Copy, const N: usize> {
     /// All `Some` items come before the first `None`.
     items: [Option<T>; N],
@@ -96,10 +93,7 @@ impl<T: Copy, const N: usize> TryFrom<Vec<T>> for InlineVec<T, N> {
 
     fn try_from(items: Vec<T>) -> Result<Self, TooMany> {
         match items.len() {
-            len if len > N => Err(TooMany {
-                items: len,
-                most: N,
-            }),
+            len if len > N => Err(TooMany { items: len, most: N }),
             _ => Ok(items.into_iter().collect()),
         }
     }

@@ -96,11 +96,7 @@ mod tests {
 
     #[test]
     fn an_identity_is_a_string_in_json_and_read_as_a_number_too() {
-        let peer = Peer {
-            name: "alpha".to_owned(),
-            id: MemberId(ROUNDED),
-            address: None,
-        };
+        let peer = Peer { name: "alpha".to_owned(), id: MemberId(ROUNDED), address: None };
         let text = serde_json::to_string(&peer).unwrap();
         let written = r#"{"name":"alpha","id":"9007199254740993","address":null}"#;
         assert_eq!(text, written);
@@ -108,14 +104,7 @@ mod tests {
         for text in [written, &earlier] {
             assert_eq!(serde_json::from_str::<Peer>(text).unwrap(), peer);
         }
-        for wrong in [
-            "\"\"",
-            "\"+5\"",
-            "\"x\"",
-            "\"18446744073709551616\"",
-            "-1",
-            "0.5",
-        ] {
+        for wrong in ["\"\"", "\"+5\"", "\"x\"", "\"18446744073709551616\"", "-1", "0.5"] {
             let text = written.replace("\"9007199254740993\"", wrong);
             assert!(serde_json::from_str::<Peer>(&text).is_err(), "{text}");
         }

@@ -44,18 +44,12 @@ pub struct Config {
 impl Config {
     /// The slides' algorithm.
     pub const fn paper() -> Self {
-        Self {
-            reports: Reports::Trusted,
-            election_timeout: None,
-        }
+        Self { reports: Reports::Trusted, election_timeout: None }
     }
 
     /// For networks that lose messages, given views that follow which members are alive.
     pub const fn field(election_timeout: Duration) -> Self {
-        Self {
-            reports: Reports::CheckedAgainstView,
-            election_timeout: Some(election_timeout),
-        }
+        Self { reports: Reports::CheckedAgainstView, election_timeout: Some(election_timeout) }
     }
 
     /// Checks that this configuration can work.
@@ -158,10 +152,7 @@ impl ModifiedRing {
     }
 
     fn initiates(&self) -> bool {
-        matches!(
-            self.phase,
-            Phase::Collecting { .. } | Phase::Announcing { .. }
-        )
+        matches!(self.phase, Phase::Collecting { .. } | Phase::Announcing { .. })
     }
 
     fn next_round(&self) -> u32 {
@@ -314,10 +305,7 @@ impl ModifiedRing {
             return;
         }
         let ids = vec![me];
-        let call = Call {
-            initiator: me,
-            round,
-        };
+        let call = Call { initiator: me, round };
         pass_on(Message::Election { call, ids }, io);
     }
 

@@ -50,17 +50,8 @@ mod tests {
         for name in ["a", "alpha.example.org", "db-1_b", &"x".repeat(64)] {
             assert!(is_name(name), "{name}");
         }
-        for text in [
-            "",
-            "a b",
-            "a\n",
-            "a\u{1b}[2J",
-            "\u{9b}31m",
-            "a`",
-            "a/b",
-            "é",
-            &"x".repeat(65),
-        ] {
+        for text in ["", "a b", "a\n", "a\u{1b}[2J", "\u{9b}31m", "a`", "a/b", "é", &"x".repeat(65)]
+        {
             assert!(!is_name(text), "{text:?}");
         }
     }

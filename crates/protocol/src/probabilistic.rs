@@ -102,10 +102,7 @@ impl Probabilistic {
     /// The latest round that this member knows.
     #[inline]
     pub fn round(&self) -> Round {
-        Round {
-            sequence: self.sequence,
-            number: self.number,
-        }
+        Round { sequence: self.sequence, number: self.number }
     }
 
     /// K of the latest known round.
@@ -121,10 +118,7 @@ impl Probabilistic {
     /// True if this member found that the last round failed, and calls another one, or would call
     /// one if there were any left.
     pub fn recalls(&self) -> bool {
-        matches!(
-            self.phase,
-            Phase::Recalling { .. } | Phase::GivenUp { would_recall: true }
-        )
+        matches!(self.phase, Phase::Recalling { .. } | Phase::GivenUp { would_recall: true })
     }
 
     /// The leader that this member names.
@@ -139,8 +133,7 @@ impl Probabilistic {
     /// N_i.
     #[inline]
     fn size(&self, io: &impl Io<Self>) -> u64 {
-        self.submitted_size(io)
-            .unwrap_or_else(|| io.view().len() as u64)
+        self.submitted_size(io).unwrap_or_else(|| io.view().len() as u64)
     }
 
     /// N_i from the configuration or the driver; `None` if it comes from the view, or if the driver
@@ -253,11 +246,7 @@ impl Probabilistic {
                 }
             }
             Message::Initiation { .. } => self.on_past(from, io),
-            Message::Preference {
-                round,
-                choice,
-                priority,
-            } => {
+            Message::Preference { round, choice, priority } => {
                 if round == self.round() && self.phase == Phase::Called {
                     self.enter(io); // the others have begun
                 }
@@ -385,9 +374,7 @@ impl Probabilistic {
     /// The relaying members and the best candidate, as far as this member knows them by itself.
     fn relay(&self, io: &impl Io<Self>) -> Relay {
         let (me, view) = (io.me(), io.view());
-        let relays = self
-            .filter(DrawPurpose::Relay, io)
-            .among(self.size(io), self.k);
+        let relays = self.filter(DrawPurpose::Relay, io).among(self.size(io), self.k);
         let others = view.picked(|id| id != me.id && relays(id));
         Relay::new(view.best().max(me), others.map(|it| it.id).collect())
     }
@@ -477,10 +464,7 @@ impl Probabilistic {
         };
         let strategy = io.config().strategy;
         let next = strategy.next(self.number, k, self.heard, size);
-        let round = Round {
-            sequence: self.sequence,
-            number: self.number.saturating_add(1),
-        };
+        let round = Round { sequence: self.sequence, number: self.number.saturating_add(1) };
         match next {
             Some(k) => self.initiate(round, k, after, io),
             None => self.rest(io),
@@ -489,10 +473,7 @@ impl Probabilistic {
 
     /// Calls a new election.
     fn call(&mut self, io: &mut impl Io<Self>) {
-        let round = Round {
-            sequence: self.sequence.saturating_add(1),
-            number: 1,
-        };
+        let round = Round { sequence: self.sequence.saturating_add(1), number: 1 };
         self.initiate(round, self.first_k(io), Duration::ZERO, io);
     }
 
@@ -505,9 +486,7 @@ impl Probabilistic {
     }
 
     fn initiate(&mut self, round: Round, k: u32, after: Duration, io: &mut impl Io<Self>) {
-        io.report(Outcome::Standing {
-            round: u32::from(round.number),
-        });
+        io.report(Outcome::Standing { round: u32::from(round.number) });
         io.multicast(Message::Initiation { round, k, after });
         self.begin(round, k, io);
         self.enter_after(after + io.config().spread, io);

@@ -53,11 +53,7 @@ pub struct Config {
 impl Config {
     /// For groups of up to some millions.
     pub fn field(period: Duration) -> Self {
-        Self {
-            period,
-            room: 100,
-            exchanged: MOST_EXCHANGED as u8,
-        }
+        Self { period, room: 100, exchanged: MOST_EXCHANGED as u8 }
     }
 
     /// Checks that this configuration can work.
@@ -133,10 +129,7 @@ impl Shuffle {
         for contact in contacts {
             known.add(Entry::fresh(contact), now);
         }
-        Self {
-            known,
-            ..Self::default()
-        }
+        Self { known, ..Self::default() }
     }
 
     /// Its partial view of the group, itself included, for other protocols.
@@ -178,20 +171,10 @@ impl Shuffle {
     fn on_message(&mut self, from: MemberId, message: Message, io: &mut impl Io<Self>) {
         match message {
             Message::Offer { .. } | Message::Answer { .. } if from == io.me().id => {} // a duplicate identity
-            Message::Offer {
-                number,
-                priority,
-                entries,
-            } => {
+            Message::Offer { number, priority, entries } => {
                 let sender = Entry::fresh(Candidate { priority, id: from });
                 let answer = self.pick(from, io);
-                io.unicast(
-                    from,
-                    Message::Answer {
-                        number,
-                        entries: answer,
-                    },
-                );
+                io.unicast(from, Message::Answer { number, entries: answer });
                 let spare = answer.iter().map(|entry| entry.candidate.id);
                 self.take_in([sender].into_iter().chain(entries.iter()), spare, io);
             }
@@ -232,14 +215,7 @@ impl Shuffle {
         let priority = io.me().priority;
         let sent = entries.iter().map(|entry| entry.candidate.id).collect();
         self.offered = Some(Offered { to, number, sent });
-        io.unicast(
-            to,
-            Message::Offer {
-                number,
-                priority,
-                entries,
-            },
-        );
+        io.unicast(to, Message::Offer { number, priority, entries });
     }
 
     /// A random sample of the known members for `receiver`.

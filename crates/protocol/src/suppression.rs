@@ -105,18 +105,11 @@ impl Protocol for Suppression {
                     established: false,
                     follower_count: 0,
                 };
-                io.multicast(Message::Announcement {
-                    claim,
-                    beat: 1,
-                    byes: 0,
-                });
+                io.multicast(Message::Announcement { claim, beat: 1, byes: 0 });
                 self.phase = Phase::Done;
             }
             (
-                Input::Message {
-                    message: Message::Announcement { claim, .. },
-                    ..
-                },
+                Input::Message { message: Message::Announcement { claim, .. }, .. },
                 Phase::Waiting,
             ) => {
                 io.report(Outcome::Nominee(claim.candidate));

@@ -103,11 +103,7 @@ pub struct Tenure {
 impl Tenure {
     /// A member that is not started yet.
     pub fn new(role: Role) -> Self {
-        Self {
-            voter: role.votes.map(Voter::new),
-            stands: role.stands,
-            nominee: None,
-        }
+        Self { voter: role.votes.map(Voter::new), stands: role.stands, nominee: None }
     }
 
     /// The tenure that this member holds at `now` on its clock, if any. Call this each time that it
@@ -159,18 +155,12 @@ impl Tenure {
         }
         self.stand(|it| _ = it.retire(post)); // a second start without a stop
         self.nominee = self.stands.then(|| {
-            Nominee::new(BallotOwner {
-                id: post.io.me().id,
-                number: post.io.rng().next_u64(),
-            })
+            Nominee::new(BallotOwner { id: post.io.me().id, number: post.io.rng().next_u64() })
         });
     }
 
     fn hear(&mut self, from: MemberId, message: Message, post: &mut Post<'_, impl Io<Self>>) {
-        if message
-            .question()
-            .is_some_and(|(it, _)| it.owner.id != from)
-        {
+        if message.question().is_some_and(|(it, _)| it.owner.id != from) {
             return; // forged
         }
         if let Some(voter) = &mut self.voter

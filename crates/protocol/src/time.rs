@@ -141,12 +141,8 @@ impl FromStr for Duration {
 
     /// Parses a number and a unit: `250ms`, `1.5s`, `2m`. Zero needs no unit.
     fn from_str(text: &str) -> Result<Self, DurationError> {
-        let refused = || DurationError {
-            text: text.to_owned(),
-        };
-        let split = text
-            .find(|c: char| c.is_ascii_alphabetic())
-            .unwrap_or(text.len());
+        let refused = || DurationError { text: text.to_owned() };
+        let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
         let (number, unit) = text.split_at(split);
         let nanos = match unit {
             "ns" => 1.0,

@@ -89,10 +89,7 @@ impl<'a, M: Message> Line<&'a M> {
 
     /// `from` sent a message to `to`.
     pub fn send(at: Instant, from: MemberId, to: MemberId, message: &'a M) -> Self {
-        Self {
-            to: Some(to),
-            ..Self::saying(at, Kind::Send, from, message)
-        }
+        Self { to: Some(to), ..Self::saying(at, Kind::Send, from, message) }
     }
 
     /// `from` sent a message to all other members.
@@ -102,27 +99,17 @@ impl<'a, M: Message> Line<&'a M> {
 
     /// A message of `from` to `to` was lost; `to` is `None` if a multicast was lost to all.
     pub fn lost(at: Instant, from: MemberId, to: Option<MemberId>) -> Self {
-        Self {
-            from: Some(from),
-            to,
-            ..Self::new(at, Kind::Lost)
-        }
+        Self { from: Some(from), to, ..Self::new(at, Kind::Lost) }
     }
 
     /// A message of `from` arrived at `to` and was handled.
     pub fn deliver(at: Instant, from: MemberId, to: MemberId, message: &'a M) -> Self {
-        Self {
-            to: Some(to),
-            ..Self::saying(at, Kind::Deliver, from, message)
-        }
+        Self { to: Some(to), ..Self::saying(at, Kind::Deliver, from, message) }
     }
 
     /// A timer of `member` expired.
     pub fn timer(at: Instant, member: MemberId, timer: impl Debug) -> Self {
-        Self {
-            timer: Some(format!("{timer:?}")),
-            ..Self::about(at, Kind::Timer, member)
-        }
+        Self { timer: Some(format!("{timer:?}")), ..Self::about(at, Kind::Timer, member) }
     }
 
     /// The view of `member` changed.
@@ -131,34 +118,21 @@ impl<'a, M: Message> Line<&'a M> {
             ViewChange::Joined(candidate) => (Some(candidate.id), None),
             ViewChange::Left(id) => (None, Some(id)),
         };
-        Self {
-            joined,
-            left,
-            ..Self::about(at, Kind::View, member)
-        }
+        Self { joined, left, ..Self::about(at, Kind::View, member) }
     }
 
     /// `member` reported an outcome.
     pub fn outcome(at: Instant, member: MemberId, outcome: Outcome) -> Self {
-        Self {
-            outcome: Some(outcome),
-            ..Self::about(at, Kind::Outcome, member)
-        }
+        Self { outcome: Some(outcome), ..Self::about(at, Kind::Outcome, member) }
     }
 
     /// A verb of the scenario language was applied.
     pub fn scenario(at: Instant, verb: String) -> Self {
-        Self {
-            verb: Some(verb),
-            ..Self::new(at, Kind::Scenario)
-        }
+        Self { verb: Some(verb), ..Self::new(at, Kind::Scenario) }
     }
 
     fn about(at: Instant, kind: Kind, member: MemberId) -> Self {
-        Self {
-            member: Some(member),
-            ..Self::new(at, kind)
-        }
+        Self { member: Some(member), ..Self::new(at, kind) }
     }
 
     fn saying(at: Instant, kind: Kind, from: MemberId, message: &'a M) -> Self {

@@ -32,9 +32,7 @@ pub trait View {
 
     /// The best candidate of the view.
     fn best(&self) -> Candidate {
-        self.candidates()
-            .max()
-            .expect("a view holds at least the member itself")
+        self.candidates().max().expect("a view holds at least the member itself")
     }
 
     /// The members that `pick` chooses by their identities, in the order of [`View::candidates`]. A
@@ -183,11 +181,7 @@ mod tests {
     fn successors_follow_the_cyclic_order_of_identities() {
         let roster = roster(&[30, 10, 20]);
         for (of, next) in [(10, 20), (20, 30), (30, 10), (15, 20), (31, 10)] {
-            assert_eq!(
-                roster.successor(MemberId(of)).id,
-                MemberId(next),
-                "after {of}"
-            );
+            assert_eq!(roster.successor(MemberId(of)).id, MemberId(next), "after {of}");
         }
         assert_eq!(self::roster(&[7]).successor(MemberId(7)).id, MemberId(7));
     }

@@ -210,10 +210,7 @@ impl Protocol for Wagner {
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
         match input {
             Input::Start => self.on_start(io),
-            Input::Message {
-                from,
-                message: Message::Fault,
-            } => self.on_fault_message(from, io),
+            Input::Message { from, message: Message::Fault } => self.on_fault_message(from, io),
             Input::Message { from, message } => self.on_message(from, message, io),
             Input::Timer(Timer::ResponseDue) => self.on_silence(io),
             // The ring is fixed. A member that left is silent, and a new one waits for the next
@@ -272,9 +269,7 @@ impl Wagner {
 
     fn on_silence(&mut self, io: &mut impl Io<Self>) {
         if let Phase::Drawing(draw) = &self.phase {
-            let cause = Cause::Silence {
-                side: draw.quieter_side(),
-            };
+            let cause = Cause::Silence { side: draw.quieter_side() };
             self.fail(cause, io);
         }
     }
@@ -292,9 +287,7 @@ impl Wagner {
 impl Wagner {
     /// Joins the draw. On a ring that is too small to hold members to their flips there is no draw.
     fn begin(&mut self, io: &mut impl Io<Self>) {
-        let &Config {
-            ring, selection, ..
-        } = io.config();
+        let &Config { ring, selection, .. } = io.config();
         let Some(mut draw) = Draw::of(io.me(), io.view(), ring, selection) else {
             io.report(Outcome::Vacant);
             return;
@@ -320,11 +313,7 @@ impl Wagner {
             self.await_answer(io);
             return;
         }
-        let &Config {
-            compare,
-            stall_limit,
-            ..
-        } = io.config();
+        let &Config { compare, stall_limit, .. } = io.config();
         match draw.conclude(compare, stall_limit) {
             Ok(Next::Round) => match draw.begin_round(io) {
                 Ok(()) => self.await_answer(io),
@@ -369,11 +358,7 @@ impl Wagner {
             Phase::Drawing(draw) | Phase::Elected(draw, _) | Phase::Failed(draw, _) => draw,
             Phase::Idle => return,
         };
-        let fault = Fault {
-            place: draw.place,
-            round: draw.round,
-            cause,
-        };
+        let fault = Fault { place: draw.place, round: draw.round, cause };
         io.disarm(Timer::ResponseDue);
         self.phase = Phase::Failed(draw, fault);
         io.report(Outcome::Fault(fault));
@@ -523,10 +508,7 @@ impl Draw {
 
     /// The side from which fewer messages came; `None` if both sent the same number.
     fn quieter_side(&self) -> Option<Side> {
-        let (left, right) = (
-            self.basic.heard_from(Side::Left),
-            self.basic.heard_from(Side::Right),
-        );
+        let (left, right) = (self.basic.heard_from(Side::Left), self.basic.heard_from(Side::Right));
         match left.cmp(&right) {
             std::cmp::Ordering::Less => Some(Side::Left),
             std::cmp::Ordering::Greater => Some(Side::Right),
@@ -555,10 +537,6 @@ impl Draw {
 
 impl Link {
     fn to(neighbour: MemberId) -> Self {
-        Self {
-            neighbour,
-            early: None,
-            fault_is_known: false,
-        }
+        Self { neighbour, early: None, fault_is_known: false }
     }
 }

@@ -19,10 +19,7 @@ const LOSS: f64 = 0.2;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let elections: u64 = arguments
-        .next()
-        .ok_or("usage: reign ELECTIONS MEMBERS...")?
-        .parse()?;
+    let elections: u64 = arguments.next().ok_or("usage: reign ELECTIONS MEMBERS...")?.parse()?;
     println!("{LOSS} of all messages lost; 95 % intervals of the means\n");
     println!(
         "members   K  elections  tenures  of voters  messages an election  messages about tenure"
@@ -56,13 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             show(&election),
             show(&tenure)
         );
-        let Crashes {
-            members: all,
-            holders,
-            nominees,
-            voters,
-            relaying,
-        } = crashes;
+        let Crashes { members: all, holders, nominees, voters, relaying } = crashes;
         println!(
             "         {all} crashes: {holders} of holders, {nominees} of nominees, {voters} of voters, {relaying} of members that relayed"
         );

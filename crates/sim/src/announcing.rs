@@ -89,12 +89,8 @@ fn all_start<P: Protocol<Message = Message>>(
     seeds: Seeds,
     make: impl FnMut(Boot<P>) -> P + 'static,
 ) -> World<P, Watch> {
-    let setup = Setup {
-        priorities: priorities(members),
-        network,
-        detection: Detection::Never,
-        view: 1.0,
-    };
+    let setup =
+        Setup { priorities: priorities(members), network, detection: Detection::Never, view: 1.0 };
     let convergence = Watch::new(members, expected);
     let mut world = World::traced(setup, config, seeds, convergence, make);
     if let Some(joiner) = late {
@@ -176,15 +172,7 @@ pub fn false_departure(
     (at, limit): (Instant, Instant),
     seeds: Seeds,
 ) -> Option<Duration> {
-    let mut world = all_start(
-        2,
-        None,
-        config,
-        Expected::Member(1),
-        network,
-        seeds,
-        announcer,
-    );
+    let mut world = all_start(2, None, config, Expected::Member(1), network, seeds, announcer);
     world.run_until(limit);
     let spans = world.trace().agreement().disagreements();
     let missed = spans.iter().find(|(begin, _)| *begin > at)?;

@@ -99,26 +99,17 @@ fn random_ring(members: u32, initiators: u32, seeds: Seeds) -> Layout {
         indices.sort_unstable();
         Who::Members(indices)
     };
-    Layout {
-        priorities,
-        starters,
-    }
+    Layout { priorities, starters }
 }
 
 /// Neighbours start, each better than the one before, the last the best of all. Every election but
 /// the last ends after one hop, and no member stops the last.
 fn best_ring(members: u32, initiators: u32) -> Layout {
     let priority = |at: u32| {
-        if at < initiators {
-            members - initiators + at
-        } else {
-            at - initiators
-        }
+        if at < initiators { members - initiators + at } else { at - initiators }
     };
     Layout {
-        priorities: (0..members)
-            .map(|at| Priority(u64::from(priority(at))))
-            .collect(),
+        priorities: (0..members).map(|at| Priority(u64::from(priority(at)))).collect(),
         starters: Who::Members((0..initiators).collect()),
     }
 }
@@ -129,18 +120,12 @@ fn best_ring(members: u32, initiators: u32) -> Layout {
 fn worst_chang_roberts(members: u32, initiators: u32) -> Layout {
     let best = members - initiators;
     let priority = |at: u32| {
-        if at < best {
-            at
-        } else {
-            members - 1 - (at - best)
-        }
+        if at < best { at } else { members - 1 - (at - best) }
     };
     let mut starters = vec![0];
     starters.extend(best + 1..members);
     Layout {
-        priorities: (0..members)
-            .map(|at| Priority(u64::from(priority(at))))
-            .collect(),
+        priorities: (0..members).map(|at| Priority(u64::from(priority(at)))).collect(),
         starters: Who::Members(starters),
     }
 }
@@ -150,9 +135,7 @@ fn worst_chang_roberts(members: u32, initiators: u32) -> Layout {
 fn worst_modified(members: u32, initiators: u32) -> Layout {
     let priority = |at: u32| members - 1 - at;
     Layout {
-        priorities: (0..members)
-            .map(|at| Priority(u64::from(priority(at))))
-            .collect(),
+        priorities: (0..members).map(|at| Priority(u64::from(priority(at)))).collect(),
         starters: Who::Members((0..initiators).collect()),
     }
 }

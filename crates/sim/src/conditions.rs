@@ -20,12 +20,7 @@ pub struct Conditions {
 impl Conditions {
     /// Conditions without crashes and with full views. Only `network` affects messages.
     pub fn of(network: Network) -> Self {
-        Self {
-            network,
-            crash: 0.0,
-            view: 1.0,
-            detection: None,
-        }
+        Self { network, crash: 0.0, view: 1.0, detection: None }
     }
 
     /// Returns the mean delay of a message.

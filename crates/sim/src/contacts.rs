@@ -25,28 +25,19 @@ enum Observers {
 impl Contacts {
     /// An empty table for a group of `members`.
     pub(crate) fn new(members: usize) -> Self {
-        Self {
-            members,
-            observers: BTreeMap::new(),
-        }
+        Self { members, observers: BTreeMap::new() }
     }
 
     /// True if `observer` got to know `subject`.
     #[inline]
     pub(crate) fn has(&self, observer: u32, subject: u32) -> bool {
         !self.observers.is_empty()
-            && self
-                .observers
-                .get(&subject)
-                .is_some_and(|it| it.has(observer))
+            && self.observers.get(&subject).is_some_and(|it| it.has(observer))
     }
 
     /// The subjects that `observer` got to know.
     pub(crate) fn by(&self, observer: u32) -> impl Iterator<Item = u32> {
-        let known = self
-            .observers
-            .iter()
-            .filter(move |(_, it)| it.has(observer));
+        let known = self.observers.iter().filter(move |(_, it)| it.has(observer));
         known.map(|(&subject, _)| subject)
     }
 
@@ -121,10 +112,7 @@ mod tests {
             let known = pairs.iter().filter(|(it, _)| *it == observer);
             assert!(contacts.by(observer).eq(known.map(|&(_, subject)| subject)));
             for subject in 0..9 {
-                assert_eq!(
-                    contacts.has(observer, subject),
-                    pairs.contains(&(observer, subject))
-                );
+                assert_eq!(contacts.has(observer, subject), pairs.contains(&(observer, subject)));
             }
         }
     }

@@ -24,10 +24,7 @@ pub struct Watch {
 impl Watch {
     /// A trace of `members`, all up.
     pub fn new(members: u32, expected: Expected) -> Self {
-        Self {
-            hearing: Hearing::new(members, expected),
-            agreement: Agreement::new(members),
-        }
+        Self { hearing: Hearing::new(members, expected), agreement: Agreement::new(members) }
     }
 
     /// The members' reception of the leader's announcements.
@@ -57,15 +54,12 @@ impl<P: Protocol<Message = Message>> Trace<P> for Watch {
     #[inline]
     fn record(&mut self, at: Instant, event: Event<'_, P>) {
         match event {
-            Event::Multicast {
-                from,
-                message: Message::Announcement { beat, .. },
-            } => self.hearing.sent(from, *beat, at),
-            Event::Delivered {
-                from,
-                to,
-                message: Message::Announcement { beat, .. },
-            } => self.hearing.heard(from, to, *beat, at),
+            Event::Multicast { from, message: Message::Announcement { beat, .. } } => {
+                self.hearing.sent(from, *beat, at);
+            }
+            Event::Delivered { from, to, message: Message::Announcement { beat, .. } } => {
+                self.hearing.heard(from, to, *beat, at);
+            }
             Event::Reported { member, outcome } => self.agreement.reported(member, outcome, at),
             Event::Multicast { .. } | Event::Delivered { .. } => {}
             Event::Sent { .. } | Event::Lost { .. } | Event::Started { .. } => {}
@@ -258,9 +252,7 @@ impl Agreement {
     pub fn disagreed(&self, from: Instant, to: Instant) -> Duration {
         let present = self.disagreed_since.map(|since| (since, to));
         let spans = self.disagreements.iter().copied().chain(present);
-        spans.fold(Duration::ZERO, |sum, (begin, end)| {
-            sum + (end.min(to) - begin.max(from))
-        })
+        spans.fold(Duration::ZERO, |sum, (begin, end)| sum + (end.min(to) - begin.max(from)))
     }
 
     #[inline]
@@ -269,11 +261,7 @@ impl Agreement {
             Outcome::Standing { .. } => return,
             Outcome::Nominee(candidate) => {
                 let named = u32::try_from(candidate.id.0).unwrap_or(u32::MAX - 1) + 1;
-                if named as usize <= self.nominees.len() {
-                    named
-                } else {
-                    0
-                }
+                if named as usize <= self.nominees.len() { named } else { 0 }
             }
             Outcome::Vacant | Outcome::DuplicateIdentity | Outcome::Fault(_) => 0,
             Outcome::TenureGained { .. }
@@ -318,8 +306,7 @@ impl Agreement {
 
     #[inline]
     fn named_by_first(&self) -> u32 {
-        self.first_up
-            .map_or(0, |first| self.nominees[first as usize])
+        self.first_up.map_or(0, |first| self.nominees[first as usize])
     }
 
     #[cold]

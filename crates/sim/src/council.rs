@@ -40,13 +40,7 @@ pub struct Trial {
 impl Trial {
     /// Parameters without loss, where nearly every election ends.
     pub fn new(hosts: u32, config: Config) -> Self {
-        Self {
-            hosts,
-            config,
-            reply_loss: 0.0,
-            multicast_loss: 0.0,
-            most_rounds: MOST_ROUNDS,
-        }
+        Self { hosts, config, reply_loss: 0.0, multicast_loss: 0.0, most_rounds: MOST_ROUNDS }
     }
 
     /// Checks that the configuration works at this loss.
@@ -110,11 +104,7 @@ pub fn elect_traced<T: Trace<Council>>(
     }
     let classes = trial.config.chambers.len();
     let polls = usize::from(is_polled) * classes;
-    let seats = if centre(&world).is_settled() {
-        centre(&world).seats().count() as u32
-    } else {
-        0
-    };
+    let seats = if centre(&world).is_settled() { centre(&world).seats().count() as u32 } else { 0 };
     let (mut council_log, scratch) = world.retire();
     // An election that is stopped has just begun another round.
     council_log.replies.truncate(most_rounds as usize * classes);
@@ -183,11 +173,7 @@ impl Stay {
         let lease = config.lease.as_mut();
         lease.expect("a council that is kept has leases").refill = refill;
         Self {
-            trial: Trial {
-                reply_loss: 0.1,
-                multicast_loss: 0.1,
-                ..Trial::new(200, config)
-            },
+            trial: Trial { reply_loss: 0.1, multicast_loss: 0.1, ..Trial::new(200, config) },
             lasts: Duration::from_secs(2_000),
             churn: Some(Churn {
                 crash_every: Duration::from_secs(600),
@@ -281,9 +267,7 @@ fn world<T: Trace<Council>>(
         view: 1.0,
     };
     let council_log = CouncilLog::new(trial.hosts + 1, trace);
-    World::within(scratch, setup, config, seeds, council_log, move |boot| {
-        make(boot, classes)
-    })
+    World::within(scratch, setup, config, seeds, council_log, move |boot| make(boot, classes))
 }
 
 fn make(Boot { me, saved }: Boot<Council>, classes: u64) -> Council {

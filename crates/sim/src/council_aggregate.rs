@@ -52,6 +52,5 @@ impl Run {
 fn binomial(trials: u64, chance: f64, rng: &mut impl Rng) -> u64 {
     // Products of probabilities may exceed 1 by a rounding error.
     let law = Binomial::new(trials, chance.min(1.0));
-    law.expect("products of probabilities are none below 0")
-        .sample(rng)
+    law.expect("products of probabilities are none below 0").sample(rng)
 }

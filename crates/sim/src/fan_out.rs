@@ -20,11 +20,7 @@ struct Losers {
 impl Losers {
     /// Creates the losers among `end` receivers; there are none unless `lossy`.
     fn among(end: u32, lossy: bool, wire: &mut Wire) -> Self {
-        let next = if lossy {
-            wire.receivers_before_loss(end)
-        } else {
-            end
-        };
+        let next = if lossy { wire.receivers_before_loss(end) } else { end };
         let count = 0;
         Self { next, end, count }
     }
@@ -143,11 +139,8 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         let end = self.members.len() as u32;
         let mut next = 0;
         while next < end {
-            let lucky = if lossy {
-                next + self.state.wire.receivers_before_loss(end - next)
-            } else {
-                end
-            };
+            let lucky =
+                if lossy { next + self.state.wire.receivers_before_loss(end - next) } else { end };
             for to in (next..lucky).filter(|&to| to != from) {
                 let message = message.clone();
                 self.deliver(Flight { to, from, message });
@@ -188,11 +181,8 @@ mod tests {
             detection: Detection::Never,
             view: 0.5,
         };
-        let config = Config {
-            key: seed,
-            recall: Recall::All,
-            ..Config::paper(members.into(), hop)
-        };
+        let config =
+            Config { key: seed, recall: Recall::All, ..Config::paper(members.into(), hop) };
         let make = |_| Probabilistic::new();
         let mut world = World::traced(setup, config, Seeds::new(seed, 0), trace, make);
         for member in [3, 63, 64, 149] {

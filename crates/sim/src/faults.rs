@@ -40,18 +40,8 @@ mod tests {
     #[test]
     fn the_stated_share_crashes_in_each_round() {
         let round = Duration::from_secs(1);
-        let scenario = crashes(
-            100_000,
-            0.1,
-            round,
-            Instant(2_000_000_000),
-            Seeds::new(3, 0),
-        );
-        let first = scenario
-            .lines()
-            .iter()
-            .filter(|(at, _)| at.0 <= 1_000_000_000)
-            .count() as f64;
+        let scenario = crashes(100_000, 0.1, round, Instant(2_000_000_000), Seeds::new(3, 0));
+        let first = scenario.lines().iter().filter(|(at, _)| at.0 <= 1_000_000_000).count() as f64;
         let second = scenario.lines().len() as f64 - first;
         // Means 10,000 and 9,000; standard deviations below 95.
         assert!((first - 10_000.0).abs() < 430.0, "{first}");
@@ -60,11 +50,6 @@ mod tests {
         let times = scenario.lines().iter().map(|(at, _)| at.as_secs_f64());
         let mean = times.filter(|&at| at <= 1.0).sum::<f64>() / first;
         assert!((mean - 0.5).abs() < 0.013, "{mean}");
-        assert_eq!(
-            crashes(10, 0.0, round, Instant(1), Seeds::new(3, 0))
-                .lines()
-                .len(),
-            0
-        );
+        assert_eq!(crashes(10, 0.0, round, Instant(1), Seeds::new(3, 0)).lines().len(), 0);
     }
 }

@@ -44,15 +44,8 @@ impl Message {
 }
 
 impl hustings_protocol::Message for Message {
-    const KINDS: &'static [&'static str] = &[
-        "initiation",
-        "preference",
-        "decision",
-        "question",
-        "check",
-        "answer",
-        "tenure",
-    ];
+    const KINDS: &'static [&'static str] =
+        &["initiation", "preference", "decision", "question", "check", "answer", "tenure"];
 
     fn kind(&self) -> usize {
         match self {
@@ -113,10 +106,7 @@ impl Fenced {
         });
         Self {
             election: Probabilistic::new(),
-            tenure: Box::new(Tenure::new(Role {
-                votes,
-                stands: true,
-            })),
+            tenure: Box::new(Tenure::new(Role { votes, stands: true })),
         }
     }
 
@@ -273,10 +263,7 @@ impl Registry {
     }
 
     fn gained(&mut self, at: Instant, member: u32, fence: Fence) {
-        assert_eq!(
-            self.holder, None,
-            "at {at:?} {member} holds {fence:?} beside it"
-        );
+        assert_eq!(self.holder, None, "at {at:?} {member} holds {fence:?} beside it");
         assert!(
             self.last.is_none_or(|last| last < fence),
             "at {at:?} {member} holds {fence:?} after {:?}",
@@ -297,18 +284,14 @@ impl Trace<Fenced> for Registry {
 
     fn record(&mut self, at: Instant, event: Event<'_, Fenced>) {
         match event {
-            Event::Reported {
-                member,
-                outcome: Outcome::TenureGained { fence },
-            } => self.gained(at, member, fence),
-            Event::Reported {
-                member,
-                outcome: Outcome::TenureLost { .. },
-            } => self.ended(member),
+            Event::Reported { member, outcome: Outcome::TenureGained { fence } } => {
+                self.gained(at, member, fence);
+            }
+            Event::Reported { member, outcome: Outcome::TenureLost { .. } } => self.ended(member),
             // A dead member no longer acts.
-            Event::Struck {
-                verb: Verb::Kill(Who::Members(members)),
-            } => members.iter().for_each(|member| self.ended(*member)),
+            Event::Struck { verb: Verb::Kill(Who::Members(members)) } => {
+                members.iter().for_each(|member| self.ended(*member));
+            }
             _ => {}
         }
     }

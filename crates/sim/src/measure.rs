@@ -91,18 +91,12 @@ impl<A> Metric<A> {
         kind: Kind,
         read: impl Fn(&A) -> Option<f64> + Send + 'static,
     ) -> Self {
-        Self {
-            name: name.into(),
-            kind,
-            read: Box::new(read),
-        }
+        Self { name: name.into(), kind, read: Box::new(read) }
     }
 
     /// Creates the proportion of runs for which `holds` returns true.
     pub fn share(name: impl Into<String>, holds: impl Fn(&A) -> bool + Send + 'static) -> Self {
-        Self::new(name, Kind::Proportion, move |account| {
-            Some(f64::from(u8::from(holds(account))))
-        })
+        Self::new(name, Kind::Proportion, move |account| Some(f64::from(u8::from(holds(account)))))
     }
 }
 
@@ -142,11 +136,7 @@ pub fn measure<S: Study>(
         None => ControlFlow::Break(()),
     };
     monte_carlo::run(runs.count, runs.threads.into(), one, done, take)?;
-    Ok(Measurement {
-        runs: taken_in,
-        caveats,
-        metrics: samples.estimates(),
-    })
+    Ok(Measurement { runs: taken_in, caveats, metrics: samples.estimates() })
 }
 
 /// The samples of all metrics.

@@ -36,10 +36,7 @@ pub fn run<R: Send>(
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
-        .map_err(|error| ThreadsError {
-            threads,
-            reason: error.to_string(),
-        })?;
+        .map_err(|error| ThreadsError { threads, reason: error.to_string() })?;
     let mut taken = 0;
     let mut first = 0;
     while first < runs {
@@ -102,11 +99,7 @@ mod tests {
             || {},
             |_| {
                 left -= 1;
-                if left == 0 {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
+                if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             },
         );
         assert_eq!(taken.unwrap(), 10);

@@ -116,10 +116,7 @@ impl Network {
             multicast_loss: 0.0,
             loss_model: LossModel::Uncorrelated,
             duplicate: 0.0,
-            reordering: Reordering {
-                probability: 0.0,
-                by: Duration::ZERO,
-            },
+            reordering: Reordering { probability: 0.0, by: Duration::ZERO },
         }
     }
 
@@ -197,10 +194,7 @@ impl Wire {
     pub(crate) fn new(network: &Network, mut rng: Xoshiro256PlusPlus) -> Self {
         let delay = match network.delay {
             Delay::Constant(delay) => Sampler::Constant(delay),
-            Delay::Uniform { from, to } => Sampler::Uniform {
-                from: from.0,
-                width: to.0 - from.0,
-            },
+            Delay::Uniform { from, to } => Sampler::Uniform { from: from.0, width: to.0 - from.0 },
             Delay::Exponential { mean } => Sampler::Exponential(
                 Exp::new(1.0 / mean.0 as f64).expect("a checked mean is above zero"),
             ),
@@ -305,11 +299,7 @@ impl Chance {
             scale: 1.0 / (-probability).ln_1p(),
             passes: u64::MAX,
             table: Vec::new(),
-            untabled: if probability >= TABLED_FROM {
-                TABLED_AFTER
-            } else {
-                u32::MAX
-            },
+            untabled: if probability >= TABLED_FROM { TABLED_AFTER } else { u32::MAX },
         };
         if probability > 0.0 {
             chance.passes = chance.draw(rng);
@@ -419,10 +409,7 @@ mod tests {
                 assert_eq!(chance.draw(&mut rng), chance.count(number) as u64);
             }
             let most = if probability < TABLED_FROM { 0 } else { draws };
-            assert!(
-                (most / 3..=most).contains(&decided),
-                "{probability}: {decided}"
-            );
+            assert!((most / 3..=most).contains(&decided), "{probability}: {decided}");
         }
         // The smallest and greatest numbers of each table entry.
         let chance = Chance::new(0.4, &mut Seeds::new(5, 0).rng(Stream::Network));
@@ -441,9 +428,7 @@ mod tests {
         let mut single = Chance::new(0.2, &mut one_by_one);
         let mut grouped = Chance::new(0.2, &mut at_once);
         for group in 1..200 {
-            let singly: Vec<bool> = (0..group)
-                .map(|_| single.strikes(&mut one_by_one))
-                .collect();
+            let singly: Vec<bool> = (0..group).map(|_| single.strikes(&mut one_by_one)).collect();
             let mut grouply = Vec::new();
             while grouply.len() < group {
                 let passed = grouped.passes((group - grouply.len()) as u32, &mut at_once);
@@ -461,20 +446,12 @@ mod tests {
         let ms = Duration::from_millis;
         for delay in [
             Delay::Constant(ms(7)),
-            Delay::Uniform {
-                from: ms(2),
-                to: ms(12),
-            },
+            Delay::Uniform { from: ms(2), to: ms(12) },
             Delay::Exponential { mean: ms(7) },
-            Delay::LogNormal {
-                median: ms(7),
-                sigma: 0.5,
-            },
+            Delay::LogNormal { median: ms(7), sigma: 0.5 },
         ] {
-            let mut wire = Wire::new(
-                &Network::perfect(delay),
-                Seeds::new(2, 0).rng(Stream::Network),
-            );
+            let mut wire =
+                Wire::new(&Network::perfect(delay), Seeds::new(2, 0).rng(Stream::Network));
             let draws = 100_000;
             let sum: f64 = (0..draws).map(|_| wire.delay().as_secs_f64()).sum();
             let mean = sum / f64::from(draws);
@@ -488,14 +465,9 @@ mod tests {
 
     #[test]
     fn impossible_networks_are_refused_with_the_field() {
-        let mut network = Network::perfect(Delay::Exponential {
-            mean: Duration::ZERO,
-        });
+        let mut network = Network::perfect(Delay::Exponential { mean: Duration::ZERO });
         assert_eq!(network.check(), Err(NetworkError::ZeroMean));
-        network.delay = Delay::LogNormal {
-            median: Duration::from_millis(1),
-            sigma: -0.5,
-        };
+        network.delay = Delay::LogNormal { median: Duration::from_millis(1), sigma: -0.5 };
         assert_eq!(network.check(), Err(NetworkError::Sigma(-0.5)));
         network.unicast_loss = 1.5;
         assert_eq!(

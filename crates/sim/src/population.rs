@@ -67,10 +67,8 @@ impl Population {
     /// `view`.
     pub(crate) fn new(priorities: Vec<Priority>, view: f64, seed: u64) -> Self {
         let count = priorities.len();
-        let acquaintance = (view < 1.0).then(|| Acquaintance {
-            seed,
-            threshold: (view * 2f64.powi(64)) as u64,
-        });
+        let acquaintance =
+            (view < 1.0).then(|| Acquaintance { seed, threshold: (view * 2f64.powi(64)) as u64 });
         Self {
             is_level: priorities.windows(2).all(|pair| pair[0] == pair[1]),
             priorities,
@@ -183,11 +181,7 @@ impl Population {
         if moved.is_empty() && !sides_moved {
             return Vec::new();
         }
-        let subjects: Vec<u32> = if sides_moved {
-            (0..count).collect()
-        } else {
-            moved
-        };
+        let subjects: Vec<u32> = if sides_moved { (0..count).collect() } else { moved };
         let observers: Vec<u32> = self.up().collect();
         let pairs = |population: &Self| -> Vec<bool> {
             let of = |&observer: &u32| subjects.iter().map(move |&s| (observer, s));
@@ -198,12 +192,8 @@ impl Population {
         self.see();
         let after = pairs(self);
         let changed = before.iter().zip(&after).map(|(b, a)| b != a);
-        let all = observers
-            .iter()
-            .flat_map(|&o| subjects.iter().map(move |&s| (o, s)));
-        all.zip(changed)
-            .filter_map(|(pair, changed)| changed.then_some(pair))
-            .collect()
+        let all = observers.iter().flat_map(|&o| subjects.iter().map(move |&s| (o, s)));
+        all.zip(changed).filter_map(|(pair, changed)| changed.then_some(pair)).collect()
     }
 
     /// Updates the detector to the present conditions without reporting changes.
@@ -238,10 +228,7 @@ impl Population {
     }
 
     pub(crate) fn view(&self, observer: u32) -> ComputedView<'_> {
-        ComputedView {
-            population: self,
-            observer,
-        }
+        ComputedView { population: self, observer }
     }
 }
 
@@ -269,9 +256,7 @@ pub(crate) struct ComputedView<'a> {
 
 impl ComputedView<'_> {
     fn index(&self, id: MemberId) -> Option<u32> {
-        u32::try_from(id.0)
-            .ok()
-            .filter(|&member| (member as usize) < self.population.len())
+        u32::try_from(id.0).ok().filter(|&member| (member as usize) < self.population.len())
     }
 
     /// The first member from `member` on that the view contains. The search ends at the observer at
@@ -333,11 +318,7 @@ impl View for ComputedView<'_> {
     #[inline(always)]
     fn successor(&self, id: MemberId) -> Candidate {
         let next = id.0.wrapping_add(1);
-        let next = if next < self.population.len() as u64 {
-            next as u32
-        } else {
-            0
-        };
+        let next = if next < self.population.len() as u64 { next as u32 } else { 0 };
         if self.population.all_know_all {
             self.population.candidate(next)
         } else {
@@ -442,15 +423,7 @@ mod tests {
                 let view = population.view(observer);
                 let known: Vec<MemberId> = view.candidates().map(|it| it.id).collect();
                 assert_eq!(view.len(), known.len(), "{observer}");
-                let counts = [
-                    0,
-                    1,
-                    view.len() - 1,
-                    view.len(),
-                    view.len() + 1,
-                    301,
-                    usize::MAX,
-                ];
+                let counts = [0, 1, view.len() - 1, view.len(), view.len() + 1, 301, usize::MAX];
                 for count in counts {
                     let fewer = view.has_fewer_than(count as u64);
                     assert_eq!(fewer, view.len() < count, "{observer}: {count}");
@@ -458,10 +431,7 @@ mod tests {
                 assert_eq!(Some(view.best()), view.candidates().max(), "{observer}");
                 let odd = |id: MemberId| id.0 % 2 == 1;
                 let picked = view.picked(odd).map(|it| it.id);
-                assert!(
-                    picked.eq(known.into_iter().filter(|&id| odd(id))),
-                    "{observer}"
-                );
+                assert!(picked.eq(known.into_iter().filter(|&id| odd(id))), "{observer}");
             }
         }
     }
@@ -524,9 +494,7 @@ mod tests {
     #[test]
     fn partial_views_hold_the_stated_share_and_their_owner() {
         let population = population(2_000, 0.3);
-        let known: usize = (0..50)
-            .map(|member| population.view(member).len() - 1)
-            .sum();
+        let known: usize = (0..50).map(|member| population.view(member).len() - 1).sum();
         // 50 x 1999 draws: mean 29985, standard deviation 145.
         assert!((known as f64 - 29_985.0).abs() < 4.5 * 145.0, "{known}");
         assert!((0..2_000).all(|member| population.knows(member, member)));

@@ -205,10 +205,7 @@ impl<'a, P: Elector, T: Trace<P>> RunningElection<'a, P, T> {
             detection: Detection::Never,
             view: trial.view,
         };
-        let config = Config {
-            key: seeds.number(Stream::Layout),
-            ..trial.config
-        };
+        let config = Config { key: seeds.number(Stream::Layout), ..trial.config };
         Self {
             trial,
             world: World::within(scratch, setup, config, seeds, trace, make),
@@ -234,8 +231,7 @@ impl<'a, P: Elector, T: Trace<P>> RunningElection<'a, P, T> {
     fn call(&mut self) {
         let client = self.trial.members;
         self.world.start(client);
-        self.world
-            .schedule(Instant::START, Verb::Kill(Who::one(client)));
+        self.world.schedule(Instant::START, Verb::Kill(Who::one(client)));
         let begins = Instant::START + self.trial.config.hop;
         self.world.run_until(Instant(begins.0 - 1));
         self.world.see();
@@ -272,9 +268,7 @@ impl<'a, P: Elector, T: Trace<P>> RunningElection<'a, P, T> {
     fn finish_round(&mut self, goes_on: impl Fn() -> bool) {
         let stretch = self.trial.config.hop * HOPS_BETWEEN_LOOKS;
         while self.world.now() < self.end && goes_on() {
-            let halt = self
-                .world
-                .run_until(self.end.min(self.world.now() + stretch));
+            let halt = self.world.run_until(self.end.min(self.world.now() + stretch));
             if halt == Halt::Quiet {
                 break;
             }

@@ -83,12 +83,8 @@ impl Who {
         match self {
             Self::Members(members) => members.clone(),
             Self::Best => {
-                let up = people
-                    .up()
-                    .filter(|&m| people.condition(m) == Condition::Up);
-                up.max_by_key(|&member| people.candidate(member))
-                    .into_iter()
-                    .collect()
+                let up = people.up().filter(|&m| people.condition(m) == Condition::Up);
+                up.max_by_key(|&member| people.candidate(member)).into_iter().collect()
             }
             Self::All => (0..people.len() as u32).collect(),
         }
@@ -185,9 +181,7 @@ fn parse_line(content: &str) -> Result<(Instant, Verb), String> {
     }
     let time = words.next().ok_or("a time is missing after `at`")?;
     let at: Duration = time.parse().map_err(|error| format!("{error}"))?;
-    let verb = words
-        .next()
-        .ok_or_else(|| format!("a verb is missing: {VERBS}"))?;
+    let verb = words.next().ok_or_else(|| format!("a verb is missing: {VERBS}"))?;
     let rest = words.collect::<Vec<_>>().join(" ");
     Ok((Instant::START + at, parse_verb(verb, &rest)?))
 }
@@ -220,9 +214,7 @@ fn parse_verb(verb: &str, rest: &str) -> Result<Verb, String> {
             }
         },
         "heal" if rest.is_empty() => Ok(Verb::Heal),
-        "heal" => Err(format!(
-            "`heal` ends all cuts and takes nothing, not `{rest}`"
-        )),
+        "heal" => Err(format!("`heal` ends all cuts and takes nothing, not `{rest}`")),
         "drift" => {
             let usage =
                 "`drift` takes members and a clock rate from 0.01 to 100, as in `drift 1 1.01`";
@@ -242,7 +234,7 @@ fn parse_verb(verb: &str, rest: &str) -> Result<Verb, String> {
 fn require_apart(sides: &[&Who]) -> Result<(), String> {
     if sides.len() > 1 && sides.contains(&&Who::All) {
         return Err(
-            "a cut with `all` on one side leaves no member for the other: name members".to_owned(),
+            "a cut with `all` on one side leaves no member for the other: name members".to_owned()
         );
     }
     let mut seen = BTreeSet::new();
@@ -302,11 +294,7 @@ impl fmt::Display for Verb {
             Self::Pause(who) => write!(f, "pause {who}"),
             Self::Resume(who) => write!(f, "resume {who}"),
             Self::Restart { who, keep_state } => {
-                write!(
-                    f,
-                    "restart {who}{}",
-                    if *keep_state { "" } else { " fresh" }
-                )
+                write!(f, "restart {who}{}", if *keep_state { "" } else { " fresh" })
             }
             Self::Cut(groups) => {
                 let sides: Vec<String> = groups.iter().map(Who::to_string).collect();
@@ -340,14 +328,7 @@ mod tests {
                       at 5s resume all\nat 6s drift 1 1.01\n";
         let scenario: Scenario = script.parse().unwrap();
         assert_eq!(scenario.to_string(), script);
-        assert_eq!(
-            "at 250ms kill 4-6 # comment\n\n"
-                .parse::<Scenario>()
-                .unwrap()
-                .lines()
-                .len(),
-            1
-        );
+        assert_eq!("at 250ms kill 4-6 # comment\n\n".parse::<Scenario>().unwrap().lines().len(), 1);
     }
 
     #[test]
@@ -366,27 +347,18 @@ mod tests {
                 "at 1s slay 4",
                 "line 1: unknown verb `slay`: use start, kill, leave, restart, cut, heal, pause, resume or drift",
             ),
-            (
-                "at 1s kill x",
-                "line 1: `x` names no members: write 4, or 0,2,5-7, or best, or all",
-            ),
+            ("at 1s kill x", "line 1: `x` names no members: write 4, or 0,2,5-7, or best, or all"),
             (
                 "at 1s kill 5-3",
                 "line 1: `5-3` names no members: write 4, or 0,2,5-7, or best, or all",
             ),
-            (
-                "at 1s heal 3",
-                "line 1: `heal` ends all cuts and takes nothing, not `3`",
-            ),
+            ("at 1s heal 3", "line 1: `heal` ends all cuts and takes nothing, not `3`"),
             (
                 "at 1s drift 1 -2",
                 "line 1: `drift` takes members and a clock rate from 0.01 to 100, as in `drift 1 1.01`",
             ),
         ] {
-            assert_eq!(
-                script.parse::<Scenario>().unwrap_err().to_string(),
-                complaint
-            );
+            assert_eq!(script.parse::<Scenario>().unwrap_err().to_string(), complaint);
         }
     }
 
@@ -394,10 +366,7 @@ mod tests {
     fn member_on_two_sides_of_a_cut_is_refused() {
         for script in ["at 1s cut 0,1 | 1-4", "at 1s cut 1 | 1", "at 1s cut 1 -> 1"] {
             let error = script.parse::<Scenario>().unwrap_err().to_string();
-            assert_eq!(
-                error, "line 1: member 1 is on two sides of the cut",
-                "{script}"
-            );
+            assert_eq!(error, "line 1: member 1 is on two sides of the cut", "{script}");
         }
         assert!("at 1s cut all | 1".parse::<Scenario>().is_err());
         assert!("at 1s cut 1,1 | 2 | 3".parse::<Scenario>().is_ok());
@@ -405,9 +374,8 @@ mod tests {
 
     #[test]
     fn unknown_member_is_reported_with_its_line() {
-        let scenario: Scenario = "at 1s kill 4\n# five members: 0 to 4\nat 2s cut 1 | 5"
-            .parse()
-            .unwrap();
+        let scenario: Scenario =
+            "at 1s kill 4\n# five members: 0 to 4\nat 2s cut 1 | 5".parse().unwrap();
         assert_eq!(
             scenario.check(5).unwrap_err().to_string(),
             "line 3: there is no member 5: members are 0 to 4"

@@ -99,15 +99,9 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         if self.state.people.condition(member) != Condition::Down {
             self.state.kill(member);
         }
-        let saved = self
-            .state
-            .saved
-            .get_mut(member as usize)
-            .and_then(Option::take);
-        let boot = Boot {
-            me: self.state.people.candidate(member),
-            saved: saved.filter(|_| keep_state),
-        };
+        let saved = self.state.saved.get_mut(member as usize).and_then(Option::take);
+        let boot =
+            Boot { me: self.state.people.candidate(member), saved: saved.filter(|_| keep_state) };
         self.state.save(member, boot.saved.clone());
         self.members[member as usize] = (self.make)(boot);
         self.state.people.set_condition(member, Condition::Up);

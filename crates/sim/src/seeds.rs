@@ -37,10 +37,7 @@ impl Seeds {
 
     /// The seeds of a separate world that is a part of the run.
     pub fn apart(self, stream: Stream) -> Self {
-        Self {
-            seed: self.number(stream),
-            ..self
-        }
+        Self { seed: self.number(stream), ..self }
     }
 
     /// A generator for one part of the run.

@@ -22,9 +22,7 @@ pub(crate) struct Hearers(Vec<u64>);
 
 impl<M> Seen<M> {
     pub(crate) fn new() -> Self {
-        Self {
-            words: VecDeque::new(),
-        }
+        Self { words: VecDeque::new() }
     }
 
     /// Forgets everything, because members may have been replaced or may not hear each other.

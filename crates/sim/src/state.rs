@@ -91,11 +91,7 @@ pub(crate) struct Buffers<M> {
 
 impl<M> Default for Buffers<M> {
     fn default() -> Self {
-        Self {
-            in_flight: InFlight::new(),
-            nominees: Vec::new(),
-            named_at: Vec::new(),
-        }
+        Self { in_flight: InFlight::new(), nominees: Vec::new(), named_at: Vec::new() }
     }
 }
 
@@ -105,11 +101,8 @@ impl<P: Protocol, T: Trace<P>> State<P, T> {
         self.in_flight.clear();
         self.nominees.clear();
         self.named_at.clear();
-        let buffers = Buffers {
-            in_flight: self.in_flight,
-            nominees: self.nominees,
-            named_at: self.named_at,
-        };
+        let buffers =
+            Buffers { in_flight: self.in_flight, nominees: self.nominees, named_at: self.named_at };
         (self.trace, buffers)
     }
 
@@ -123,11 +116,7 @@ impl<P: Protocol, T: Trace<P>> State<P, T> {
         trace: T,
     ) -> Self {
         let count = people.len();
-        let Buffers {
-            in_flight,
-            mut nominees,
-            mut named_at,
-        } = buffers;
+        let Buffers { in_flight, mut nominees, mut named_at } = buffers;
         nominees.resize(count, 0);
         named_at.resize(count, Instant::START);
         let mut state = Self {
@@ -177,10 +166,7 @@ impl<P: Protocol, T: Trace<P>> State<P, T> {
 
     #[inline]
     pub(crate) fn record_lost(&mut self, from: u32, to: Option<u32>) {
-        self.record(|| Event::Lost {
-            from,
-            to: to.map(u64::from),
-        });
+        self.record(|| Event::Lost { from, to: to.map(u64::from) });
     }
 
     pub(crate) fn enter(&mut self, at: Instant, entry: ScriptEntry) {
@@ -221,8 +207,7 @@ impl<P: Protocol, T: Trace<P>> State<P, T> {
         self.people.set_condition(member, Condition::Down);
         self.held.retain(|flight| flight.to != member);
         self.overdue.retain(|which| which.member != member);
-        self.deferred_view_changes
-            .retain(|(observer, _)| *observer != member);
+        self.deferred_view_changes.retain(|(observer, _)| *observer != member);
         for which in Self::timers_of(member) {
             self.timers.disarm(which);
         }
@@ -239,8 +224,7 @@ impl<P: Protocol, T: Trace<P>> State<P, T> {
     /// subject cancel out.
     pub(crate) fn defer_view_change(&mut self, member: u32, subject: u32) {
         let before = self.deferred_view_changes.len();
-        self.deferred_view_changes
-            .retain(|pair| *pair != (member, subject));
+        self.deferred_view_changes.retain(|pair| *pair != (member, subject));
         if self.deferred_view_changes.len() == before {
             self.deferred_view_changes.push((member, subject));
         }
@@ -249,19 +233,11 @@ impl<P: Protocol, T: Trace<P>> State<P, T> {
     pub(crate) fn drift(&mut self, member: u32, rate: f64) {
         let shown = self.local(member);
         if self.clocks.is_empty() {
-            let exact = Clock {
-                rate: 1.0,
-                since: Instant::START,
-                shown: Instant::START,
-            };
+            let exact = Clock { rate: 1.0, since: Instant::START, shown: Instant::START };
             self.clocks = vec![exact; self.people.len()];
         }
         let old = self.clocks[member as usize].rate;
-        self.clocks[member as usize] = Clock {
-            rate,
-            since: self.now,
-            shown,
-        };
+        self.clocks[member as usize] = Clock { rate, since: self.now, shown };
         // Running timers count on the same clock: their remaining time passes at the new rate.
         for which in Self::timers_of(member) {
             if let Some(deadline) = self.timers.deadline(which) {
@@ -368,10 +344,7 @@ pub(crate) struct Port<'a, P: Protocol, T> {
 impl<P: Protocol, T> Port<'_, P, T> {
     #[inline]
     fn own(&self, timer: P::Timer) -> Which {
-        Which {
-            member: self.member,
-            kind: timer.index(),
-        }
+        Which { member: self.member, kind: timer.index() }
     }
 }
 
@@ -406,18 +379,11 @@ impl<P: Protocol, T: Trace<P>> Io<P> for Port<'_, P, T> {
         let state = &mut *self.state;
         let from = self.member;
         state.tally.unicasts[message.kind() % MAX_KINDS] += 1;
-        state.record(|| Event::Sent {
-            from,
-            to: to.0,
-            message: &message,
-        });
+        state.record(|| Event::Sent { from, to: to.0, message: &message });
         if to.0 >= state.people.len() as u64 {
             cold_path();
             // No member has this address.
-            state.record(|| Event::Lost {
-                from,
-                to: Some(to.0),
-            });
+            state.record(|| Event::Lost { from, to: Some(to.0) });
             return;
         }
         let to = to.0 as u32;
@@ -433,10 +399,7 @@ impl<P: Protocol, T: Trace<P>> Io<P> for Port<'_, P, T> {
     fn multicast(&mut self, message: P::Message) {
         let from = self.member;
         self.state.tally.multicasts[message.kind() % MAX_KINDS] += 1;
-        self.state.record(|| Event::Multicast {
-            from,
-            message: &message,
-        });
+        self.state.record(|| Event::Multicast { from, message: &message });
         self.state.send_to_all(from, message);
     }
 

@@ -28,14 +28,7 @@ pub struct Sample {
 impl Sample {
     /// An empty sample.
     pub fn new(kind: Kind) -> Self {
-        Self {
-            kind,
-            count: 0,
-            mean: 0.0,
-            squares: 0.0,
-            min: f64::INFINITY,
-            max: f64::NEG_INFINITY,
-        }
+        Self { kind, count: 0, mean: 0.0, squares: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY }
     }
 
     /// Adds one value (Welford's method: no cancellation for any number of values).
@@ -95,16 +88,8 @@ impl Sample {
         let spread = self.mean * (1.0 - self.mean) / n + z * z / (4.0 * n * n);
         let reach = z * spread.sqrt() / shrink;
         // At the ends the bound is exact, except for rounding.
-        let low = if self.mean == 0.0 {
-            0.0
-        } else {
-            (centre - reach).max(0.0)
-        };
-        let high = if self.mean == 1.0 {
-            1.0
-        } else {
-            (centre + reach).min(1.0)
-        };
+        let low = if self.mean == 0.0 { 0.0 } else { (centre - reach).max(0.0) };
+        let high = if self.mean == 1.0 { 1.0 } else { (centre + reach).min(1.0) };
         [low, high]
     }
 }
@@ -140,9 +125,7 @@ mod tests {
     #[test]
     fn numbers_get_students_interval() {
         // t(0.975; 4) = 2.776445, deviation sqrt(2.5), so the reach is 1.963243.
-        let estimate = sample(Kind::Number, &[1.0, 2.0, 3.0, 4.0, 5.0])
-            .estimate()
-            .unwrap();
+        let estimate = sample(Kind::Number, &[1.0, 2.0, 3.0, 4.0, 5.0]).estimate().unwrap();
         assert_eq!((estimate.mean, estimate.min, estimate.max), (3.0, 1.0, 5.0));
         let [low, high] = estimate.ci95.unwrap();
         assert!((low - (3.0 - 1.963_243)).abs() < 1e-5, "{low}");

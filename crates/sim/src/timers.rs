@@ -70,10 +70,7 @@ impl TimerEntry {
 
     #[inline]
     fn which(self, members: usize) -> Which {
-        Which {
-            member: (self.number() % members) as u32,
-            kind: self.number() / members,
-        }
+        Which { member: (self.number() % members) as u32, kind: self.number() / members }
     }
 }
 
@@ -103,12 +100,7 @@ enum Place {
 
 impl Batches {
     fn new() -> Self {
-        Self {
-            lists: Vec::new(),
-            free: Vec::new(),
-            last_at: Instant(NEVER),
-            open: None,
-        }
+        Self { lists: Vec::new(), free: Vec::new(), last_at: Instant(NEVER), open: None }
     }
 
     fn place(&mut self, at: Instant, entry: TimerEntry) -> Place {
@@ -194,10 +186,7 @@ impl Slots {
     }
 }
 
-const IDLE: Slot = Slot {
-    deadline: NEVER,
-    queued: NEVER,
-};
+const IDLE: Slot = Slot { deadline: NEVER, queued: NEVER };
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
@@ -411,15 +400,7 @@ mod tests {
         for member in [8, 9] {
             timers.arm(of(member), Instant(50), Instant(50));
         }
-        let rest = [
-            (50, 3),
-            (50, 5),
-            (50, 7),
-            (50, 8),
-            (50, 9),
-            (90, 4),
-            (90, 6),
-        ];
+        let rest = [(50, 3), (50, 5), (50, 7), (50, 8), (50, 9), (90, 4), (90, 6)];
         assert_eq!(drain(&mut timers), rest);
     }
 

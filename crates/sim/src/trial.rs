@@ -193,11 +193,7 @@ impl<E: Election> Trial<E> {
             End::AtRest => Halt::Quiet,
             End::Decided | End::TimeUp | End::Flooded | End::Interrupted => Halt::Limit,
         };
-        let run = Run {
-            summary: Summary::of(&world, halt),
-            end,
-            ended: world.now(),
-        };
+        let run = Run { summary: Summary::of(&world, halt), end, ended: world.now() };
         let (trace, scratch) = world.retire();
         self.memory.give_back(scratch);
         (run, trace)
@@ -236,8 +232,7 @@ impl<E: Election> Trial<E> {
                 Strike::Going(going) => self.send_away(going, at, world),
             }
         }
-        self.run_until(limit, world, is_over, interruption)
-            .unwrap_or(End::TimeUp)
+        self.run_until(limit, world, is_over, interruption).unwrap_or(End::TimeUp)
     }
 
     /// Returns the random faults, ordered by time.

@@ -132,11 +132,8 @@ fn world<T: Trace<Seat>>(
         detection: Detection::Never,
         view: 1.0,
     };
-    let setting = Setting {
-        honest: trial.config,
-        members: trial.members,
-        cheaters: trial.cheaters.clone(),
-    };
+    let setting =
+        Setting { honest: trial.config, members: trial.members, cheaters: trial.cheaters.clone() };
     let told = setting.clone();
     let make = move |boot: crate::Boot<Seat>| Seat::of(boot.me.id, &told);
     World::within(scratch, setup, setting, seeds, trace, make)
@@ -153,11 +150,8 @@ fn round_time(trial: &Trial) -> Duration {
 
 fn summarise<T: Trace<Seat>>(trial: &Trial, world: &World<Seat, T>) -> Run {
     let seats = (0..).zip(world.members());
-    let honest = || {
-        seats
-            .clone()
-            .filter_map(|(place, seat)| seat.honest().map(|member| (place, member)))
-    };
+    let honest =
+        || seats.clone().filter_map(|(place, seat)| seat.honest().map(|member| (place, member)));
     let count =
         |what: &dyn Fn(&Wagner) -> bool| honest().filter(|(_, member)| what(member)).count() as u32;
     let (members, informed) = (count(&|_| true), count(&|it| it.fault().is_some()));

@@ -225,11 +225,7 @@ impl<T> Wheel<T> {
     fn slot_start(&self, level: usize, digit: usize) -> u64 {
         let shift = DIGIT_BITS * level as u32;
         let above = shift + DIGIT_BITS;
-        let kept = if above >= u64::BITS {
-            0
-        } else {
-            self.base >> above << above
-        };
+        let kept = if above >= u64::BITS { 0 } else { self.base >> above << above };
         kept | (digit as u64) << shift
     }
 
@@ -289,13 +285,7 @@ enum Room {
 
 impl<T> OpenRun<T> {
     fn new() -> Self {
-        Self {
-            origin: 0,
-            arrival_bits: ARRIVAL_BITS,
-            keys: Vec::new(),
-            store: Vec::new(),
-            room: 0,
-        }
+        Self { origin: 0, arrival_bits: ARRIVAL_BITS, keys: Vec::new(), store: Vec::new(), room: 0 }
     }
 
     fn start(&mut self, origin: u64, arrival_bits: u32) {
@@ -314,8 +304,7 @@ impl<T> OpenRun<T> {
             (entry.at() - origin) << arrival_bits | arrival as u64
         };
         // Latest arrival first: if all times are equal the keys are already sorted.
-        self.keys
-            .extend(self.store.iter().enumerate().rev().map(key));
+        self.keys.extend(self.store.iter().enumerate().rev().map(key));
         self.keys.sort_unstable_by(|a, b| b.cmp(a));
         // In proportion to the length: the cost of spilling is then spread over as many insertions.
         self.room += self.keys.len() / 4;
@@ -341,11 +330,7 @@ impl<T> OpenRun<T> {
         self.keys.insert(place, key);
         self.store.push(Entry::new(at, Some(item)));
         self.room -= 1;
-        if self.room == 0 {
-            Room::Full
-        } else {
-            Room::Left
-        }
+        if self.room == 0 { Room::Full } else { Room::Left }
     }
 
     fn pop(&mut self) -> Option<(u64, T)> {

@@ -68,10 +68,7 @@ pub struct Scratch<P: Protocol> {
 
 impl<P: Protocol> Default for Scratch<P> {
     fn default() -> Self {
-        Self {
-            members: Vec::new(),
-            buffers: Buffers::default(),
-        }
+        Self { members: Vec::new(), buffers: Buffers::default() }
     }
 }
 
@@ -125,38 +122,16 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         mut make: impl FnMut(Boot<P>) -> P + 'static,
     ) -> Self {
         let count = setup.priorities.len();
-        assert!(
-            (1..EVERYONE as usize).contains(&count),
-            "a group has 1 to 2^32 - 2 members"
-        );
-        assert_eq!(
-            setup.network.check(),
-            Ok(()),
-            "the network must be possible"
-        );
-        assert!(
-            P::Message::KINDS.len() <= MAX_KINDS,
-            "too many kinds of message to count"
-        );
+        assert!((1..EVERYONE as usize).contains(&count), "a group has 1 to 2^32 - 2 members");
+        assert_eq!(setup.network.check(), Ok(()), "the network must be possible");
+        assert!(P::Message::KINDS.len() <= MAX_KINDS, "too many kinds of message to count");
         let people = Population::new(setup.priorities, setup.view, seeds.number(Stream::Views));
-        let boot = |member| Boot {
-            me: people.candidate(member),
-            saved: None,
-        };
-        let Scratch {
-            mut members,
-            buffers,
-        } = scratch;
+        let boot = |member| Boot { me: people.candidate(member), saved: None };
+        let Scratch { mut members, buffers } = scratch;
         members.extend((0..count as u32).map(|member| make(boot(member))));
-        let Setup {
-            network, detection, ..
-        } = setup;
+        let Setup { network, detection, .. } = setup;
         let state = State::new(people, config, network, detection, seeds, buffers, trace);
-        Self {
-            members,
-            state,
-            make: Box::new(make),
-        }
+        Self { members, state, make: Box::new(make) }
     }
 
     /// Starts `member` now, if it is up.
@@ -310,10 +285,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
     /// The nominee of `member`, and the time since which it has been the nominee.
     pub fn nominee(&self, member: u32) -> Option<(MemberId, Instant)> {
         let nominee = self.state.nominees[member as usize].checked_sub(1)?;
-        Some((
-            MemberId(u64::from(nominee)),
-            self.state.named_at[member as usize],
-        ))
+        Some((MemberId(u64::from(nominee)), self.state.named_at[member as usize]))
     }
 
     /// True if `member` is not down. A paused member is up: it does not know that it is paused.
@@ -371,10 +343,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
 
     #[inline(always)]
     pub(crate) fn step(&mut self, member: u32, input: Input<P>) {
-        let mut port = Port {
-            state: &mut self.state,
-            member,
-        };
+        let mut port = Port { state: &mut self.state, member };
         self.members[member as usize].step(input, &mut port);
     }
 
@@ -462,11 +431,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
     #[inline(always)]
     fn hand_over(&mut self, flight: Flight<P::Message>) {
         let Flight { to, from, message } = flight;
-        self.state.record(|| Event::Delivered {
-            from,
-            to,
-            message: &message,
-        });
+        self.state.record(|| Event::Delivered { from, to, message: &message });
         let from = MemberId(u64::from(from));
         self.step(to, Input::Message { from, message });
     }

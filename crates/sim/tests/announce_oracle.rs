@@ -51,10 +51,10 @@ fn every_simulated_mean_of_the_table_is_reproduced() {
             let mean = sample.estimate().map(|estimate| estimate.mean);
             match mean {
                 Some(mean) if (mean - expected).abs() <= tolerance => met += 1,
-                mean => missed.push(format!(
-                    "{}: {mean:?}, not {expected} +- {tolerance}",
-                    point["id"]
-                )),
+                mean => {
+                    missed
+                        .push(format!("{}: {mean:?}, not {expected} +- {tolerance}", point["id"]));
+                }
             }
         }
     }
@@ -81,11 +81,8 @@ fn convergence(algorithm: &str, params: &Value) -> BTreeMap<&'static str, Sample
     };
     let (suppress, announce) = (seconds(params, "T_S"), seconds(params, "T_A"));
     let limit = Instant::START + Duration::from_secs(100_000);
-    let config = |suppress, criterion| Config {
-        wake,
-        criterion,
-        ..Config::paper(suppress, announce)
-    };
+    let config =
+        |suppress, criterion| Config { wake, criterion, ..Config::paper(suppress, announce) };
     let elect = |config, seeds| announcing::elect(members, config, network, seeds, limit);
     let one = |seeds| match algorithm {
         "LE-A" => elect(config(Duration::ZERO, Criterion::Priority), seeds),
@@ -104,16 +101,10 @@ fn convergence(algorithm: &str, params: &Value) -> BTreeMap<&'static str, Sample
     };
     let mut samples = BTreeMap::new();
     each_run(RUNS, one, |watch| {
-        let values = if algorithm == "SUP" {
-            suppressed(&watch)
-        } else {
-            heard(&watch)
-        };
+        let values = if algorithm == "SUP" { suppressed(&watch) } else { heard(&watch) };
         for (metric, value) in values {
             let sample = samples.entry(metric);
-            sample
-                .or_insert_with(|| Sample::new(Kind::Number))
-                .add(value);
+            sample.or_insert_with(|| Sample::new(Kind::Number)).add(value);
         }
     });
     samples
@@ -137,20 +128,16 @@ fn heard(watch: &Watch) -> Vec<(&'static str, f64)> {
 /// The metrics of a run of suppression.
 fn suppressed(watch: &Watch) -> Vec<(&'static str, f64)> {
     let last = watch.hearing().last_sent().expect("a member sends");
-    vec![
-        ("t_max", last.as_secs_f64()),
-        ("num_msgs", watch.hearing().messages() as f64),
-    ]
+    vec![("t_max", last.as_secs_f64()), ("num_msgs", watch.hearing().messages() as f64)]
 }
 
 fn reestablishment(point: &Value) -> BTreeMap<&'static str, Sample> {
     let params = &point["params"];
     let (metric, perturbation) = match point["metric"].as_str() {
         Some("re_establishment_delay") => ("re_establishment_delay", Perturbation::LeaderDies),
-        Some("re_establishment_delay_join_lesser") => (
-            "re_establishment_delay_join_lesser",
-            Perturbation::LesserJoins,
-        ),
+        Some("re_establishment_delay_join_lesser") => {
+            ("re_establishment_delay_join_lesser", Perturbation::LesserJoins)
+        }
         Some("re_establishment_delay_false_departure") => {
             return BTreeMap::from([(
                 "re_establishment_delay_false_departure",
@@ -161,9 +148,9 @@ fn reestablishment(point: &Value) -> BTreeMap<&'static str, Sample> {
     };
     let second = Duration::from_secs(1);
     let config = Config {
-        listen: params["T_L"].as_f64().map_or(Listen::Never, |span| {
-            Listen::For(Duration::from_secs_f64(span))
-        }),
+        listen: params["T_L"]
+            .as_f64()
+            .map_or(Listen::Never, |span| Listen::For(Duration::from_secs_f64(span))),
         ..Config::paper(second, second)
     };
     let members = params["N"].as_f64().unwrap_or(2.0) as u32;
@@ -176,19 +163,15 @@ fn reestablishment(point: &Value) -> BTreeMap<&'static str, Sample> {
     };
     let mut sample = Sample::new(Kind::Number);
     each_run(RUNS_OF_CHANGES, one, |delay: Option<Duration>| {
-        delay
-            .into_iter()
-            .for_each(|delay| sample.add(delay.as_secs_f64()));
+        delay.into_iter().for_each(|delay| sample.add(delay.as_secs_f64()));
     });
     BTreeMap::from([(metric, sample)])
 }
 
 fn false_departures(params: &Value) -> Sample {
     let second = Duration::from_secs(1);
-    let config = Config {
-        listen: Listen::For(seconds(params, "T_L")),
-        ..Config::paper(second, second)
-    };
+    let config =
+        Config { listen: Listen::For(seconds(params, "T_L")), ..Config::paper(second, second) };
     let network = Network {
         multicast_loss: number(params, "l"),
         ..Network::perfect(Delay::Constant(Duration::from_millis(100)))
@@ -231,7 +214,5 @@ fn seconds(params: &Value, name: &str) -> Duration {
 }
 
 fn number(point: &Value, name: &str) -> f64 {
-    point[name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} of {point}"))
+    point[name].as_f64().unwrap_or_else(|| panic!("{name} of {point}"))
 }

@@ -42,12 +42,7 @@ fn run<P: Protocol<Message = Message> + 'static>(
     let delivered = world.tally().delivered;
     let hearing = world.trace().hearing();
     let changes = world.trace().agreement().changes();
-    (
-        hearing.convergence(),
-        hearing.messages(),
-        changes,
-        delivered,
-    )
+    (hearing.convergence(), hearing.messages(), changes, delivered)
 }
 
 /// Asserts that skipping changes no result, and skips something. A member that no longer takes
@@ -88,31 +83,18 @@ fn elections_are_the_same() {
 
 #[test]
 fn baselines_are_the_same() {
-    let sup = suppression::Config {
-        suppress: SECOND,
-        wake: Wake::Uniform,
-    };
+    let sup = suppression::Config { suppress: SECOND, wake: Wake::Uniform };
     assert_alike(sup, None, |_: Boot<Suppression>| Suppression::new());
-    let al = announce_listen::Config {
-        announce: SECOND,
-        listen: None,
-    };
-    assert_alike(al, Some(Expected::Member(29)), |_: Boot<AnnounceListen>| {
-        AnnounceListen::new()
-    });
+    let al = announce_listen::Config { announce: SECOND, listen: None };
+    assert_alike(al, Some(Expected::Member(29)), |_: Boot<AnnounceListen>| AnnounceListen::new());
 }
 
 #[test]
 fn work_grows_with_the_members_not_with_their_square() {
     let config = Config::paper(SECOND, SECOND);
     let handled = |members| {
-        let (convergence, messages, _, delivered) = run(
-            members,
-            true,
-            (config, 0.1, Expected::Member(members - 1)),
-            1,
-            ANNOUNCE,
-        );
+        let (convergence, messages, _, delivered) =
+            run(members, true, (config, 0.1, Expected::Member(members - 1)), 1, ANNOUNCE);
         assert!(convergence.is_some());
         (messages, delivered as f64 / f64::from(members))
     };

@@ -27,17 +27,8 @@ const ALGORITHMS: [Algorithm; 7] = [
     Algorithm::History,
 ];
 
-const LOSSES: [Loss; 3] = [
-    Loss::NONE,
-    Loss {
-        reply: 0.3,
-        multicast: 0.0,
-    },
-    Loss {
-        reply: 0.1,
-        multicast: 0.2,
-    },
-];
+const LOSSES: [Loss; 3] =
+    [Loss::NONE, Loss { reply: 0.3, multicast: 0.0 }, Loss { reply: 0.1, multicast: 0.2 }];
 
 /// The statistics of many runs.
 struct Measured {
@@ -100,10 +91,9 @@ fn elections() -> impl Iterator<Item = Election> {
     cases.into_iter().flat_map(|(least, most, members, c)| {
         let seats = Seats { least, most };
         ALGORITHMS.into_iter().flat_map(move |algorithm| {
-            LOSSES.into_iter().map(move |loss| Election {
-                loss,
-                ..Election::new(seats, members, algorithm, c)
-            })
+            LOSSES
+                .into_iter()
+                .map(move |loss| Election { loss, ..Election::new(seats, members, algorithm, c) })
         })
     })
 }
@@ -124,25 +114,15 @@ fn wrong_n_costs_what_theory_says() {
     for election in elections().filter(|it| it.members == 500) {
         // Too low for one loss, too high for another: theory takes a second if hosts draw twice and
         // replies are lost.
-        let taken = if election.loss.multicast > 0.0 {
-            200.0
-        } else {
-            2_000.0
-        };
-        assert_as_in_theory(&Election {
-            knowledge: Knowledge::Taken(taken),
-            ..election
-        });
+        let taken = if election.loss.multicast > 0.0 { 200.0 } else { 2_000.0 };
+        assert_as_in_theory(&Election { knowledge: Knowledge::Taken(taken), ..election });
     }
 }
 
 #[test]
 fn estimated_n_costs_what_theory_says() {
     for election in elections().filter(|it| it.members == 500) {
-        let is_slow = matches!(
-            election.algorithm,
-            Algorithm::Choice(..) | Algorithm::History
-        );
+        let is_slow = matches!(election.algorithm, Algorithm::Choice(..) | Algorithm::History);
         let estimates = if election.loss == Loss::NONE {
             vec![
                 Estimate::conservative(100_000.0),
@@ -175,13 +155,7 @@ fn guessed_n_of_the_naive_centre_costs_what_theory_says() {
         ((4, 8), 25, 11.0, Estimate::conservative(9.0), (0.3, 0.2)),
         ((1, 1), 30, 0.1, Estimate::aggressive(1e5), (0.0, 0.0)),
         ((1, 1), BILLION, 1.1, Estimate::aggressive(1e9), (0.0, 0.1)),
-        (
-            (100, 150),
-            1_000,
-            120.0,
-            Estimate::aggressive(1e9),
-            (0.0, 0.0),
-        ),
+        ((100, 150), 1_000, 120.0, Estimate::aggressive(1e9), (0.0, 0.0)),
         ((4, 8), 10_000, 6.1, Estimate::aggressive(1e5), (0.0, 0.0)),
     ] {
         let (least, most) = seats;
@@ -206,14 +180,8 @@ fn fewer_hosts_than_seats_are_a_council_once_counted() {
 #[test]
 fn endless_election_is_stopped() {
     let seats = Seats { least: 4, most: 4 };
-    let lost = Loss {
-        reply: 1.0,
-        multicast: 0.0,
-    };
-    let election = Election {
-        loss: lost,
-        ..Election::new(seats, 100, Algorithm::Naive, 4.0)
-    };
+    let lost = Loss { reply: 1.0, multicast: 0.0 };
+    let election = Election { loss: lost, ..Election::new(seats, 100, Algorithm::Naive, 4.0) };
     let run = elect(&election, 50, Seeds::new(1, 0));
     assert_eq!((run.rounds, run.seats), (50, None));
     assert!(!run.success_first_round() && run.messages > 50);
@@ -236,10 +204,7 @@ fn baseline_costs_what_theory_says() {
 /// hear it.
 #[test]
 fn baseline_repeats_until_a_reply_is_heard() {
-    let loss = Loss {
-        reply: 0.5,
-        multicast: 0.2,
-    };
+    let loss = Loss { reply: 0.5, multicast: 0.2 };
     let measured = measure(|seeds| poll(1, loss, MOST_ROUNDS, seeds));
     let keys = bolot::cost(1, Keys::Nested);
     assert_near("rounds", &measured.rounds, keys.rounds + 1.5, 0.0);
@@ -289,24 +254,16 @@ fn election(params: &Value) -> Election {
         "history" => Algorithm::History,
         other => panic!("unknown algorithm {other}"),
     };
-    let seats = Seats {
-        least: whole("L"),
-        most: whole("U"),
-    };
+    let seats = Seats { least: whole("L"), most: whole("U") };
     let knowledge = match params["alpha"].as_f64() {
-        Some(alpha) => Knowledge::Estimated(Estimate {
-            alpha,
-            beta: float("beta"),
-            first: float("n0"),
-        }),
+        Some(alpha) => {
+            Knowledge::Estimated(Estimate { alpha, beta: float("beta"), first: float("n0") })
+        }
         None => Knowledge::Known,
     };
     Election {
         knowledge,
-        loss: Loss {
-            reply: params["q"].as_f64().unwrap_or(0.0),
-            multicast: 0.0,
-        },
+        loss: Loss { reply: params["q"].as_f64().unwrap_or(0.0), multicast: 0.0 },
         ..Election::new(seats, whole("n"), algorithm, float("c"))
     }
 }

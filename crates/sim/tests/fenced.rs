@@ -28,17 +28,8 @@ fn at_most_one_holds(voters: Voters) {
     // Most elections end in a tenure; otherwise the test would check nothing.
     assert!(tenures > elections, "{tenures}");
     // Holders, nominees, voters and relays crashed often.
-    let Crashes {
-        holders,
-        nominees,
-        voters,
-        relaying,
-        ..
-    } = crashes;
-    let fewest = holders
-        .min(nominees / 2)
-        .min(voters / 10)
-        .min(relaying / 20);
+    let Crashes { holders, nominees, voters, relaying, .. } = crashes;
+    let fewest = holders.min(nominees / 2).min(voters / 10).min(relaying / 20);
     assert!(fewest > 20, "{crashes:?}");
 }
 
@@ -46,12 +37,6 @@ fn at_most_one_holds(voters: Voters) {
 fn costs_do_not_grow_with_the_group() {
     let small = lease_soak(500, Voters::Spread, 40, 0.2, Seeds::new(1, 0));
     let large = lease_soak(20_000, Voters::Spread, 40, 0.2, Seeds::new(1, 0));
-    assert!(
-        large.election_messages < 1.5 * small.election_messages,
-        "{small:?} {large:?}"
-    );
-    assert!(
-        large.tenure_messages < 1.5 * small.tenure_messages,
-        "{small:?} {large:?}"
-    );
+    assert!(large.election_messages < 1.5 * small.election_messages, "{small:?} {large:?}");
+    assert!(large.tenure_messages < 1.5 * small.tenure_messages, "{small:?} {large:?}");
 }

@@ -51,12 +51,7 @@ fn every_entry_of_the_table_is_reproduced_by_simulation() {
 
 #[test]
 fn entry_of_an_unknown_family_has_no_run() {
-    for id in [
-        "cr_some_N4",
-        "bully_N4",
-        "scn_plain_unheard_of",
-        "mod_k#_N4",
-    ] {
+    for id in ["cr_some_N4", "bully_N4", "scn_plain_unheard_of", "mod_k#_N4"] {
         let point = serde_json::json!({ "id": id, "params": { "N": 4, "k": 2 } });
         assert_eq!(simulate(&point), None, "{id}");
     }
@@ -127,9 +122,7 @@ fn simulate(point: &Value) -> Option<Finding> {
         "bully_best_rule_N#" => count(&bully(n, BullyInitiator::SecondHighest, Detection::Never)),
         "bully_worst_N#" => count(&bully(n, BullyInitiator::Lowest, Detection::Never)),
         "bully_worst_noans_N#" => {
-            let by_kind = bully(n, BullyInitiator::Lowest, Detection::Never)
-                .tally
-                .unicasts;
+            let by_kind = bully(n, BullyInitiator::Lowest, Detection::Never).tally.unicasts;
             let [election, _answer, coordinator] = by_kind[..3] else {
                 unreachable!("there are {MAX_KINDS} places to count in")
             };
@@ -175,9 +168,7 @@ fn ring(kind: Ring, n: u32, k: u32, order: Order) -> Finding {
                 Ring::Modified => 10 * n * (n / 10).max(1), // its messages grow with the ring
             };
             let runs = (60_000_000 / u64::from(hops)).clamp(100, 10_000);
-            Finding::Estimated(estimate(runs, |run| {
-                run_ring(kind, layout(Seeds::new(1, run)))
-            }))
+            Finding::Estimated(estimate(runs, |run| run_ring(kind, layout(Seeds::new(1, run)))))
         }
     }
 }
@@ -201,10 +192,8 @@ fn run_ring(kind: Ring, layout: Layout) -> Summary {
 
 /// The slides read literally: every order, all start, and each leader is declared twice.
 fn literal_ring(n: u32) -> Finding {
-    let config = chang_roberts::Config {
-        initiator: Initiator::Literal,
-        ..chang_roberts::Config::paper()
-    };
+    let config =
+        chang_roberts::Config { initiator: Initiator::Literal, ..chang_roberts::Config::paper() };
     Finding::Exact(mean_over_layouts(n, n, |layout| {
         let (priorities, scenario) = layout.scenario();
         let setup = group(priorities, Detection::Oracle);
@@ -217,9 +206,7 @@ fn literal_ring(n: u32) -> Finding {
 
 /// The mean number of messages over all orders and all sets of `k` initiators.
 fn mean_over_layouts(n: u32, k: u32, run: impl Fn(Layout) -> Summary) -> f64 {
-    let messages: Vec<u64> = layouts(n, k)
-        .map(|layout| total(&run(layout).tally))
-        .collect();
+    let messages: Vec<u64> = layouts(n, k).map(|layout| total(&run(layout).tally)).collect();
     messages.iter().sum::<u64>() as f64 / messages.len() as f64
 }
 
@@ -285,9 +272,7 @@ fn bully_messages_to_the_living(n: u32) -> u64 {
         classics::bully(n, BullyInitiator::Lowest, Best::Down, Seeds::new(0, 0));
     let dead = u64::from(n - 1);
     let trace = ToTheLiving { dead, sent: 0 };
-    run_bully(group(priorities, Detection::Never), scenario, trace)
-        .1
-        .sent
+    run_bully(group(priorities, Detection::Never), scenario, trace).1.sent
 }
 
 /// The mean over all live initiators, or, in a large group, over the middle ones of equal strata.
@@ -308,10 +293,7 @@ fn bully_from_anyone(n: u32) -> Finding {
         (0..STRATA).map(middle).collect()
     };
     let costs: Vec<u64> = initiators.iter().copied().map(messages).collect();
-    assert!(
-        costs.is_sorted_by(|lower, higher| lower > higher),
-        "{costs:?}"
-    );
+    assert!(costs.is_sorted_by(|lower, higher| lower > higher), "{costs:?}");
     let mean = costs.iter().sum::<u64>() as f64 / costs.len() as f64;
     if n <= 100 {
         return Finding::Exact(mean);

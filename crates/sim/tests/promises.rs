@@ -169,11 +169,8 @@ fn r7_modified_ring_member_that_finds_its_signature_calls_again() {
         let text = Text::default();
         let (summary, text) =
             run_traced::<ModifiedRing, _>(setup, scenario, config, FOR_EVER, text);
-        let calls: Vec<&str> = text
-            .lines()
-            .into_iter()
-            .filter(|line| line.contains("stands"))
-            .collect();
+        let calls: Vec<&str> =
+            text.lines().into_iter().filter(|line| line.contains("stands")).collect();
         assert_eq!(calls[0], "0.000s  2 stands, round 1");
         assert_eq!(calls[1..], [format!("{at}  3 stands, round 2")]);
         assert_eq!(summary.ending, Ending::Elected(MemberId(4)));
@@ -216,11 +213,7 @@ fn r10_r11_bully_costs_the_stated_messages() {
             total(&summary.tally)
         };
         assert_eq!(messages(second, Detection::Never), n - 1);
-        assert_eq!(
-            messages(second, Detection::Oracle),
-            n - 2,
-            "the caller knows"
-        );
+        assert_eq!(messages(second, Detection::Oracle), n - 2, "the caller knows");
         assert_eq!(messages(0, Detection::Never), n * n - n - 1);
     }
 }
@@ -235,25 +228,16 @@ fn r12_bully_names_the_best_live_member_despite_deaths() {
 
 #[test]
 fn r12_bully_late_answers_leave_a_lasting_disagreement() {
-    let config = bully::Config {
-        answer_within: UNIT.mul_f64(1.5),
-        ..Bully::paper()
-    };
+    let config = bully::Config { answer_within: UNIT.mul_f64(1.5), ..Bully::paper() };
     let setup = group(ranked(3), Detection::Never);
     let scenario = script("at 0s start 1");
     let (_, watch) = run_traced::<Bully, _>(setup, scenario, config, FOR_EVER, Watch::default());
     let last = |member| {
         let names = watch.names.iter().rev();
-        names
-            .clone()
-            .find(|(_, who, _)| *who == member)
-            .and_then(|(_, _, named)| *named)
+        names.clone().find(|(_, who, _)| *who == member).and_then(|(_, _, named)| *named)
     };
     assert!(
-        watch
-            .names
-            .iter()
-            .any(|(_, who, named)| *who == 1 && *named == Some(MemberId(1))),
+        watch.names.iter().any(|(_, who, named)| *who == 1 && *named == Some(MemberId(1))),
         "1 should have waited for 2"
     );
     assert_eq!(last(0), Some(MemberId(1)), "worse members follow");

@@ -25,8 +25,7 @@ struct Pair {
 
 impl Pair {
     fn push(&mut self, at: u64) {
-        self.wheel
-            .push(Instant(self.now), Instant(at), self.arrived);
+        self.wheel.push(Instant(self.now), Instant(at), self.arrived);
         let place = self.list.partition_point(|(other, _)| *other <= at);
         self.list.insert(place, (at, self.arrived));
         self.arrived += 1;
@@ -182,10 +181,7 @@ fn cleared_queue_restarts_at_time_zero() {
     pair.pop();
     pair.wheel.clear();
     assert!(pair.wheel.is_empty());
-    let mut again = Pair {
-        wheel: pair.wheel,
-        ..Pair::default()
-    };
+    let mut again = Pair { wheel: pair.wheel, ..Pair::default() };
     for at in [3, 3, 1 << 30, 0] {
         again.push(at);
     }

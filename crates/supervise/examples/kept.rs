@@ -59,9 +59,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 
 fn follow(worker: Worker) -> Result<Told, Box<dyn Error>> {
     let (tell, last_will) = watch::channel(LastWill::default());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::spawn(move || runtime.block_on(worker.follow(last_will)));
     Ok(Told::Follows(tell))
 }

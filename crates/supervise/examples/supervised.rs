@@ -75,11 +75,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         }
     });
     let work = InFlight::default();
-    let lease_binding = is_fenced.then_some(LeaseBinding {
-        tenure,
-        last_will,
-        work: work.clone(),
-    });
+    let lease_binding = is_fenced.then_some(LeaseBinding { tenure, last_will, work: work.clone() });
     let resign = {
         let mut socket = socket.try_clone()?;
         move |resignation: hustings_protocol::leadership::Resignation| {
@@ -87,9 +83,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         }
     };
     let (_, step_downs) = mpsc::channel(1); // no request comes here
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let supervised = runtime.block_on(async {
         let ready = async {
             // Polled after the supervision, which handles signals by then.
@@ -137,10 +131,7 @@ fn at_end(word: &OsString) -> Result<AtEnd, String> {
 }
 
 fn held(fence: &str, until: &str) -> Option<Held> {
-    Some(Held {
-        fence: Fence(fence.parse().ok()?),
-        until: Instant(until.parse().ok()?),
-    })
+    Some(Held { fence: Fence(fence.parse().ok()?), until: Instant(until.parse().ok()?) })
 }
 
 fn last(words: &[&str]) -> LastWill {
@@ -156,11 +147,7 @@ fn told(line: &str, count: u64) -> Leadership {
     if let Some(fence) = line.strip_prefix("lead") {
         leadership.leads = true;
         leadership.fence = fence.trim().parse().ok();
-        leadership.leader = Some(Peer {
-            name: "alto".to_owned(),
-            id: MemberId(7),
-            address: None,
-        });
+        leadership.leader = Some(Peer { name: "alto".to_owned(), id: MemberId(7), address: None });
     }
     leadership
 }

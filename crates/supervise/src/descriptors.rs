@@ -49,10 +49,7 @@ pub(crate) fn lower_limit(files: u64) {
 }
 
 fn set_soft_limit(files: u64) -> bool {
-    let limits = Rlimit {
-        current: Some(files),
-        ..getrlimit(Resource::Nofile)
-    };
+    let limits = Rlimit { current: Some(files), ..getrlimit(Resource::Nofile) };
     setrlimit(Resource::Nofile, limits).is_ok()
 }
 

@@ -71,10 +71,7 @@ mod tests {
 
     fn words() -> LastWill {
         let to = |address: &str| address.parse().expect("an address");
-        LastWill(vec![
-            (to("127.0.0.1:4101"), vec![0, 255, 16]),
-            (to("[fe80::1%3]:4102"), vec![]),
-        ])
+        LastWill(vec![(to("127.0.0.1:4101"), vec![0, 255, 16]), (to("[fe80::1%3]:4102"), vec![])])
     }
 
     #[test]

@@ -19,11 +19,7 @@ pub(crate) struct LineReader<S> {
 
 impl<S> LineReader<S> {
     pub(crate) fn new(socket: S) -> Self {
-        Self {
-            socket,
-            bytes: Vec::new(),
-            has_ended: false,
-        }
+        Self { socket, bytes: Vec::new(), has_ended: false }
     }
 
     fn next_line(&mut self) -> Option<String> {

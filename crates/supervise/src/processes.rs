@@ -89,11 +89,7 @@ fn low_byte(number: i32) -> u8 {
 /// Reaps the children that have ended, and collects those that were stopped or continued.
 pub(crate) fn reap() -> io::Result<Reaped> {
     let options = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
-    let mut reaped = Reaped {
-        ended: Vec::new(),
-        stops: Vec::new(),
-        others: true,
-    };
+    let mut reaped = Reaped { ended: Vec::new(), stops: Vec::new(), others: true };
     loop {
         match wait(options) {
             Ok(Some((pid, status))) if status.stopped() || status.continued() => {
@@ -121,9 +117,7 @@ pub(crate) struct Sweep {
 
 impl Sweep {
     pub(crate) fn begin() -> Self {
-        Self {
-            complain_at: Some(clock::now() + COMPLAIN_AFTER),
-        }
+        Self { complain_at: Some(clock::now() + COMPLAIN_AFTER) }
     }
 
     /// Kills the remaining processes. Call it every [`SWEEP_EVERY`] and after each end of a
@@ -136,10 +130,7 @@ impl Sweep {
             let complaint = match killed {
                 Ok(left) => {
                     let pids: Vec<_> = left.iter().map(|process| process.pid.to_string()).collect();
-                    format!(
-                        "killed processes have not ended: see what holds {}",
-                        pids.join(" ")
-                    )
+                    format!("killed processes have not ended: see what holds {}", pids.join(" "))
                 }
                 Err(error) => format!("cannot find processes to kill, still trying: {error}"),
             };
@@ -327,11 +318,7 @@ mod tests {
     #[test]
     fn status_is_parsed_whatever_the_process_name() {
         let pid = |number| Pid::from_raw(number).expect("not zero");
-        let process = Process {
-            pid: pid(17),
-            group: pid(12),
-            parent: pid(13),
-        };
+        let process = Process { pid: pid(17), group: pid(12), parent: pid(13) };
         for name in ["sleep", "a b", ") S 1 1 (", ""] {
             let stat = format!("17 ({name}) S 13 12 12 0 -1 4194304 98");
             assert_eq!(parse(&stat), Some(process), "{name}");
@@ -363,11 +350,7 @@ mod tests {
         kill_children(pid).expect("/proc is readable");
         drop(parent.stdin.take());
         let status = parent.wait().expect("it is our child");
-        assert_eq!(
-            status.code(),
-            Some(1),
-            "it has seen its child end, and read on"
-        );
+        assert_eq!(status.code(), Some(1), "it has seen its child end, and read on");
     }
 
     /// Starts a shell with a child. The shell reads a line, and exits with 1 at the end of its
@@ -389,10 +372,7 @@ mod tests {
     #[test]
     fn process_with_an_unexpected_parent_is_not_signalled() {
         let (mut shell, child) = shell_with_child();
-        let another = Process {
-            parent: Pid::INIT,
-            ..child
-        };
+        let another = Process { parent: Pid::INIT, ..child };
         assert!(matches!(hold_child(Pid::INIT, child.pid), Ok(None)));
         let held = hold_child(child.parent, child.pid).expect("it can be held");
         let held = held.expect("it is a child of the shell");
@@ -421,18 +401,12 @@ mod tests {
                 .output()
                 .expect("this test starts");
             let said = String::from_utf8_lossy(&inside.stdout);
-            assert!(
-                inside.status.success() && said.contains("1 passed"),
-                "{said}"
-            );
+            assert!(inside.status.success() && said.contains("1 passed"), "{said}");
             return;
         }
         let (mut shell, child) = shell_with_child();
         let before = getrlimit(Resource::Nofile);
-        let none = Rlimit {
-            current: Some(0),
-            ..before
-        };
+        let none = Rlimit { current: Some(0), ..before };
         setrlimit(Resource::Nofile, none).expect("it can be lowered");
         let sent = child.signal(&[Signal::KILL]);
         setrlimit(Resource::Nofile, before).expect("it can be raised again");
@@ -445,10 +419,8 @@ mod tests {
 
     #[test]
     fn both_ways_find_the_children_of_this_process() {
-        let mut child = std::process::Command::new("sleep")
-            .arg("1000")
-            .spawn()
-            .expect("sleep starts");
+        let mut child =
+            std::process::Command::new("sleep").arg("1000").spawn().expect("sleep starts");
         let pid = Pid::from_child(&child);
         let found = [descendants(), listed_descendants()];
         child.kill().expect("it can be killed");

@@ -7,9 +7,7 @@ const EPOCH_SECS: u64 = 1_735_689_600;
 
 /// The time by the host's calendar, in nanoseconds since the beginning of 2025.
 pub fn calendar() -> u64 {
-    let since_1970 = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let since = since_1970.as_nanos() as u64;
     since.saturating_sub(EPOCH_SECS * 1_000_000_000)
 }
@@ -47,9 +45,6 @@ mod tests {
         assert_eq!(days_behind(day(20_500), day(20_600)), Some(100));
         assert_eq!(days_behind(day(20_600), day(20_600)), None);
         // The date of a file may be slightly ahead of a correct clock.
-        assert_eq!(
-            days_behind(day(20_600), day(20_600) + Duration::from_secs(3_600)),
-            None
-        );
+        assert_eq!(days_behind(day(20_600), day(20_600) + Duration::from_secs(3_600)), None);
     }
 }

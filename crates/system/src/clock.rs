@@ -33,9 +33,7 @@ mod tests {
         }
         let asleep = |program: &OsStr| {
             let mut unshare = Command::new("unshare");
-            unshare
-                .args(["--time", "--boottime", "5000", "--fork"])
-                .arg(program);
+            unshare.args(["--time", "--boottime", "5000", "--fork"]).arg(program);
             unshare
         };
         let allowed = asleep("true".as_ref()).output();

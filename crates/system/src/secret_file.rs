@@ -70,11 +70,7 @@ pub fn remedy(shown: &str, reader: u32) -> String {
 /// If the file exists already or cannot be created.
 pub fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }
@@ -98,16 +94,10 @@ mod tests {
     fn secret_is_readable_by_its_owner_and_roots_by_its_group() {
         const ME: u32 = 1_000;
         for mode in [0o600, 0o400, 0o700] {
-            assert!(
-                !is_exposed(mode, ME, ME) && !is_exposed(mode, 0, 0),
-                "{mode:o}"
-            );
+            assert!(!is_exposed(mode, ME, ME) && !is_exposed(mode, 0, 0), "{mode:o}");
         }
         for mode in [0o640, 0o604, 0o644, 0o660, 0o601] {
-            assert!(
-                is_exposed(mode, ME, ME) && is_exposed(mode, 0, 0),
-                "{mode:o}"
-            );
+            assert!(is_exposed(mode, ME, ME) && is_exposed(mode, 0, 0), "{mode:o}");
         }
         assert!(!is_exposed(0o640, 0, ME) && !is_exposed(0o440, 0, ME));
         for mode in [0o644, 0o660, 0o641] {

@@ -20,10 +20,7 @@ pub fn command(executable: impl AsRef<Path>, arguments: &str) -> Command {
             command.env_remove(name);
         }
     }
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
@@ -40,17 +37,9 @@ pub struct Outcome {
 
 /// Runs a command to its end.
 pub fn finish(command: &mut Command) -> Outcome {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command.output().expect("the program starts");
+    let Output { status, stdout, stderr } = command.output().expect("the program starts");
     let text = |bytes| String::from_utf8(bytes).expect("the program prints UTF-8");
-    Outcome {
-        code: status.code(),
-        printed: text(stdout),
-        said: text(stderr),
-    }
+    Outcome { code: status.code(), printed: text(stdout), said: text(stderr) }
 }
 
 impl Outcome {
@@ -128,10 +117,7 @@ impl Program {
 
     /// The address on which an agent serves HTTP.
     pub fn http(&self) -> String {
-        self.up["http"]
-            .as_str()
-            .expect("it listens for HTTP")
-            .to_owned()
+        self.up["http"].as_str().expect("it listens for HTTP").to_owned()
     }
 
     /// The address of an agent's metrics.
@@ -206,10 +192,7 @@ impl Program {
         loop {
             let line = self.said.recv_timeout(DEADLINE);
             let line = line.unwrap_or_else(|error| {
-                panic!(
-                    "waiting for {expected}: {error}; it said:\n{}",
-                    said.join("\n")
-                )
+                panic!("waiting for {expected}: {error}; it said:\n{}", said.join("\n"))
             });
             if line.contains(expected) {
                 return line;

@@ -23,11 +23,7 @@ impl Server {
     /// Starts a server. Its output is appended to `log`.
     pub fn start(command: Vec<String>, log: PathBuf) -> Self {
         let child = spawn(&command, &log);
-        Self {
-            command,
-            log,
-            child,
-        }
+        Self { command, log, child }
     }
 
     /// Describes the state of a server that does not answer: its status and the end of its log.
@@ -39,11 +35,7 @@ impl Server {
         let said = fs::read_to_string(&self.log).unwrap_or_default();
         let last = said.lines().rev().take(30).collect::<Vec<_>>();
         let last: Vec<&str> = last.into_iter().rev().collect();
-        format!(
-            "{}\n{state}, and said last:\n{}",
-            self.command.join(" "),
-            last.join("\n")
-        )
+        format!("{}\n{state}, and said last:\n{}", self.command.join(" "), last.join("\n"))
     }
 
     /// Kills the server without warning, like a crash. All that was written stays.
@@ -150,14 +142,8 @@ pub fn as_nobody(home: &Path) -> Vec<String> {
         return Vec::new();
     }
     std::os::unix::fs::chown(home, Some(NOBODY), Some(NOBODY)).expect("root may");
-    let setpriv = [
-        "setpriv",
-        "--reuid=65534",
-        "--regid=65534",
-        "--clear-groups",
-        "--pdeathsig",
-        "KILL",
-    ];
+    let setpriv =
+        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--pdeathsig", "KILL"];
     setpriv.map(str::to_owned).to_vec()
 }
 
@@ -183,11 +169,7 @@ mod tests {
         assert!(server.account().contains("it has ended"));
         server.restart();
         eventually(|| (fs::read_to_string(&log).ok()?.lines().count() == 2).then_some(()));
-        assert!(
-            server
-                .account()
-                .ends_with("it runs, and said last:\nbegun\nbegun")
-        );
+        assert!(server.account().ends_with("it runs, and said last:\nbegun\nbegun"));
     }
 
     #[test]

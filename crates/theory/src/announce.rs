@@ -84,10 +84,7 @@ impl Loss {
 
     fn check(self) {
         let loss = self.probability();
-        assert!(
-            (0.0..1.0).contains(&loss),
-            "loss {loss}: need 0 or more, below 1"
-        );
+        assert!((0.0..1.0).contains(&loss), "loss {loss}: need 0 or more, below 1");
     }
 }
 
@@ -156,11 +153,7 @@ impl Model {
     }
 
     fn check(&self) {
-        assert!(
-            self.members >= 2,
-            "election among {} members: need two or more",
-            self.members
-        );
+        assert!(self.members >= 2, "election among {} members: need two or more", self.members);
         check_interval("suppress", self.suppress_interval);
         check_interval("announce", self.announce_interval);
         assert!(
@@ -174,8 +167,5 @@ impl Model {
 }
 
 fn check_interval(name: &str, interval: f64) {
-    assert!(
-        interval > 0.0 && interval.is_finite(),
-        "{name} interval {interval}: need above 0"
-    );
+    assert!(interval > 0.0 && interval.is_finite(), "{name} interval {interval}: need above 0");
 }

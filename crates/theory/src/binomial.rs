@@ -82,10 +82,7 @@ mod tests {
         let law = law(trials, chance);
         let mean: f64 = law.iter().map(|(n, weight)| *n as f64 * weight).sum();
         let spread = |n: u64| (n as f64 - mean).powi(2);
-        (
-            mean,
-            law.iter().map(|(n, weight)| spread(*n) * weight).sum(),
-        )
+        (mean, law.iter().map(|(n, weight)| spread(*n) * weight).sum())
     }
 
     #[test]
@@ -105,10 +102,7 @@ mod tests {
             for part in [1e-9, 1e-5, 0.3, 0.999] {
                 let (mean, variance) = moments(trials, part);
                 let expected = trials as f64 * part;
-                assert!(
-                    (mean / expected - 1.0).abs() < 1e-9,
-                    "{trials} {part}: {mean}"
-                );
+                assert!((mean / expected - 1.0).abs() < 1e-9, "{trials} {part}: {mean}");
                 let expected = expected * (1.0 - part);
                 let error = (variance / expected - 1.0).abs();
                 assert!(error < 1e-7, "{trials} {part}: {variance}");
@@ -128,12 +122,7 @@ mod tests {
                 let mean_of = |law: &[(u64, f64)], f: fn(f64) -> f64| -> f64 {
                     law.iter().map(|(n, weight)| f(*n as f64) * weight).sum()
                 };
-                for smooth in [
-                    |n: f64| n,
-                    |n: f64| n * n,
-                    |n: f64| 1.0 / n,
-                    |n: f64| n.ln(),
-                ] {
+                for smooth in [|n: f64| n, |n: f64| n * n, |n: f64| 1.0 / n, |n: f64| n.ln()] {
                     let ratio = mean_of(&thinned, smooth) / mean_of(&all, smooth);
                     assert!((ratio - 1.0).abs() < 1e-12, "{trials}, {mean}: {ratio}");
                 }

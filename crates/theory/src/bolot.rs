@@ -67,9 +67,5 @@ pub fn cost(members: u64, keys: Keys) -> Cost {
             Keys::Independent => silent_so_far * silent,
         };
     }
-    Cost {
-        rounds,
-        messages,
-        success_first_round: 1.0 - complement_to(matches(BITS), n),
-    }
+    Cost { rounds, messages, success_first_round: 1.0 - complement_to(matches(BITS), n) }
 }

@@ -133,10 +133,7 @@ pub fn bully_if_best_known_dead(n: u64) -> BullyCost {
         messages_answer: 0.0,
         messages_coordinator: others,
         messages_to_dead: 0.0,
-        delay: Delay {
-            hops: hop_to_others(n),
-            timeouts: 0.0,
-        },
+        delay: Delay { hops: hop_to_others(n), timeouts: 0.0 },
     }
 }
 
@@ -148,11 +145,9 @@ fn with_best_down(n: u64, initiator: Initiator) -> BullyCost {
             (members * live / 2.0, live * (live - 1.0) / 2.0, live)
         }
         Initiator::SecondHighest => (1.0, 0.0, 1.0),
-        Initiator::Random => (
-            members * (members + 1.0) / 6.0,
-            members * (members - 2.0) / 6.0,
-            members / 2.0,
-        ),
+        Initiator::Random => {
+            (members * (members + 1.0) / 6.0, members * (members - 2.0) / 6.0, members / 2.0)
+        }
     };
     let hops_until_winner_stands = match initiator {
         Initiator::Lowest => hop_to_others(n),
@@ -166,10 +161,7 @@ fn with_best_down(n: u64, initiator: Initiator) -> BullyCost {
         messages_answer: answer,
         messages_coordinator: coordinator,
         messages_to_dead: to_dead,
-        delay: Delay {
-            hops: hops_until_winner_stands + hop_to_others(n),
-            timeouts: 1.0,
-        },
+        delay: Delay { hops: hops_until_winner_stands + hop_to_others(n), timeouts: 1.0 },
     }
 }
 
@@ -199,10 +191,7 @@ fn with_best_up(n: u64, initiator: Initiator) -> BullyCost {
         messages_answer: election,
         messages_coordinator: coordinator,
         messages_to_dead: 0.0,
-        delay: Delay {
-            hops,
-            timeouts: 0.0,
-        },
+        delay: Delay { hops, timeouts: 0.0 },
     }
 }
 

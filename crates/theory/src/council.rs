@@ -83,10 +83,7 @@ pub struct Loss {
 
 impl Loss {
     /// No loss.
-    pub const NONE: Self = Self {
-        reply: 0.0,
-        multicast: 0.0,
-    };
+    pub const NONE: Self = Self { reply: 0.0, multicast: 0.0 };
 
     /// The probability that a host hears the centre and the centre hears its reply.
     #[must_use]
@@ -180,14 +177,7 @@ impl Election {
     /// An election without loss, in which the centre knows the number of hosts.
     #[must_use]
     pub fn new(seats: Seats, members: u64, algorithm: Algorithm, c: f64) -> Self {
-        Self {
-            seats,
-            members,
-            algorithm,
-            c,
-            loss: Loss::NONE,
-            knowledge: Knowledge::Known,
-        }
+        Self { seats, members, algorithm, c, loss: Loss::NONE, knowledge: Knowledge::Known }
     }
 
     /// The same election with another `c`.
@@ -243,11 +233,7 @@ impl Election {
 
     fn without_estimate(&self) -> Cost {
         if self.is_decided_by_the_poll() {
-            return Cost {
-                rounds: 0.0,
-                messages: 0.0,
-                success_first_round: 1.0,
-            };
+            return Cost { rounds: 0.0, messages: 0.0, success_first_round: 1.0 };
         }
         let rules = Rules::of(self);
         let chance = (self.c / self.taken_for()).min(1.0);
@@ -271,20 +257,12 @@ impl Election {
             1 <= least && least <= most,
             "seats {least}..{most}: need one or more, the first not above the second"
         );
-        assert!(
-            least <= self.members,
-            "{least} seats at least, and {} hosts",
-            self.members
-        );
+        assert!(least <= self.members, "{least} seats at least, and {} hosts", self.members);
         for loss in [self.loss.reply, self.loss.multicast] {
             assert!((0.0..=1.0).contains(&loss), "loss {loss}: need from 0 to 1");
         }
         let limit = self.limit_of_c();
-        assert!(
-            self.c > 0.0 && self.c < limit,
-            "c {}: need above 0, below {limit}",
-            self.c
-        );
+        assert!(self.c > 0.0 && self.c < limit, "c {}: need above 0, below {limit}", self.c);
         match self.knowledge {
             Knowledge::Known => {}
             Knowledge::Taken(members) => {
@@ -298,9 +276,7 @@ impl Election {
 /// Equation (2), and `T = 1/p`.
 fn naive(rules: &Rules, members: u64, chance: f64) -> Cost {
     let heard = rules.heard_of(members, chance);
-    let councils = heard
-        .iter()
-        .filter(|(number, _)| rules.seats.contain(*number));
+    let councils = heard.iter().filter(|(number, _)| rules.seats.contain(*number));
     // `sum` of nothing is -0.
     let elected = councils.fold(0.0, |sum, (_, weight)| sum + weight);
     Cost {
@@ -340,9 +316,5 @@ fn polled(machine: &mut impl Descend, members: u64, chance: f64) -> Cost {
 fn tries(undershoot: f64) -> f64 {
     const ROUNDING: f64 = 1e-13;
     let success = 1.0 - undershoot;
-    if success > ROUNDING {
-        1.0 / success
-    } else {
-        f64::INFINITY
-    }
+    if success > ROUNDING { 1.0 / success } else { f64::INFINITY }
 }

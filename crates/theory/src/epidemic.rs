@@ -95,10 +95,7 @@ impl Model {
     fn check(&self) {
         let Self { members, loss, .. } = self;
         assert!(*members >= 2, "a word among {members}: need two or more");
-        assert!(
-            (0.0..=1.0).contains(loss),
-            "loss probability {loss}: need from 0 to 1"
-        );
+        assert!((0.0..=1.0).contains(loss), "loss probability {loss}: need from 0 to 1");
     }
 }
 
@@ -107,12 +104,7 @@ mod tests {
     use super::{Model, dies_out, missed_after, missed_by_fan_out, reaches_all};
 
     fn model(fan_out: u32, loss: f64) -> Model {
-        Model {
-            members: 1_000_000,
-            fan_out,
-            hops: 60,
-            loss,
-        }
+        Model { members: 1_000_000, fan_out, hops: 60, loss }
     }
 
     #[track_caller]
@@ -138,12 +130,7 @@ mod tests {
     /// A group of three, in which each step can be counted by hand.
     #[test]
     fn three_members_are_reached_step_by_step() {
-        let three = |hops| Model {
-            members: 3,
-            fan_out: 1,
-            hops,
-            loss: 0.0,
-        };
+        let three = |hops| Model { members: 3, fan_out: 1, hops, loss: 0.0 };
         assert_eq!(missed_by_fan_out(&three(0)), 1.0);
         assert_close(missed_by_fan_out(&three(1)), 0.5, 1e-15);
         assert_close(missed_by_fan_out(&three(2)), 0.25, 1e-15);

@@ -12,11 +12,7 @@ const EXPANSION_FROM: u64 = 64;
 /// than the first term left out, `1/240n^8`: below 2e-17, hence below the rounding of an `f64`.
 #[must_use]
 pub fn harmonic(n: u64) -> f64 {
-    if n < EXPANSION_FROM {
-        summed(n)
-    } else {
-        expanded(n)
-    }
+    if n < EXPANSION_FROM { summed(n) } else { expanded(n) }
 }
 
 fn summed(n: u64) -> f64 {
@@ -47,10 +43,7 @@ mod tests {
         ];
         for (n, expected) in table {
             let got = harmonic(n);
-            assert!(
-                (got - expected).abs() < 1e-14,
-                "H_{n} = {got}, not {expected}"
-            );
+            assert!((got - expected).abs() < 1e-14, "H_{n} = {got}, not {expected}");
         }
     }
 

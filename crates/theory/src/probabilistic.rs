@@ -54,13 +54,7 @@ impl Model {
     /// The parameters of Figure 4.
     #[must_use]
     pub fn of_figure_4() -> Self {
-        Self {
-            members: 10_000,
-            view: 0.4,
-            crash: 0.01,
-            unicast_loss: 0.01,
-            multicast_loss: 0.01,
-        }
+        Self { members: 10_000, view: 0.4, crash: 0.01, unicast_loss: 0.01, multicast_loss: 0.01 }
     }
 
     /// `K_1 = (1 - p_mcastl) K`: the mean number of members that enter the relay phase.
@@ -94,10 +88,7 @@ impl Model {
     }
 
     fn check(&self, k: f64) {
-        assert!(
-            self.members >= 1,
-            "election among 0 members: need one or more"
-        );
+        assert!(self.members >= 1, "election among 0 members: need one or more");
         check_probability("view", self.view);
         check_probability("crash", self.crash);
         check_probability("unicast loss", self.unicast_loss);

@@ -134,10 +134,7 @@ pub fn chang_roberts(n: u64, k: u64, order: Order) -> ChangRobertsCost {
 /// If `n < 2`: alone, a member has no predecessor.
 #[must_use]
 pub fn chang_roberts_literal(n: u64) -> ChangRobertsCost {
-    assert!(
-        n >= 2,
-        "ring of {n} members: the literal reading needs two or more"
-    );
+    assert!(n >= 2, "ring of {n} members: the literal reading needs two or more");
     let round = n as f64;
     let election = 2.0 * round * harmonic(n) - (round - 1.0);
     ChangRobertsCost {
@@ -209,10 +206,7 @@ pub enum Failure {
 /// If `n < 2`: the initiator and the best are two.
 #[must_use]
 pub fn modified_ring_with_failure(n: u64, failure: Failure) -> ModifiedRingCost {
-    assert!(
-        n >= 2,
-        "ring of {n} members: the initiator and the best are two"
-    );
+    assert!(n >= 2, "ring of {n} members: the initiator and the best are two");
     let before = n as f64;
     let after = before - 1.0;
     let election = before + after;
@@ -250,8 +244,5 @@ fn offset_of_the_best(n: u64, k: u64, order: Order) -> f64 {
 }
 
 fn assert_initiators(n: u64, k: u64) {
-    assert!(
-        1 <= k && k <= n,
-        "{k} initiators in a ring of {n} members: need 1 to n"
-    );
+    assert!(1 <= k && k <= n, "{k} initiators in a ring of {n} members: need 1 to n");
 }

@@ -49,10 +49,7 @@ fn simulated_means_with_a_formula_agree() {
 }
 
 fn said(point: &Value, tolerance: f64) -> Said {
-    Said {
-        value: theory(point),
-        tolerance,
-    }
+    Said { value: theory(point), tolerance }
 }
 
 /// The formula for a point of the table, if there is one.
@@ -86,14 +83,8 @@ fn of_a_section(metric: &str, params: &Value) -> Option<f64> {
     let listen = params["T_L"].as_f64().unwrap_or(f64::NAN);
     let departed = params["E_td"].as_f64().unwrap_or(0.5);
     let named = model(params);
-    let correlated = Model {
-        loss: Loss::Correlated(loss),
-        ..named
-    };
-    let uncorrelated = Model {
-        loss: Loss::Uncorrelated(loss),
-        ..named
-    };
+    let correlated = Model { loss: Loss::Correlated(loss), ..named };
+    let uncorrelated = Model { loss: Loss::Uncorrelated(loss), ..named };
     let value = match metric {
         "leadership_delay_LE-S_corr" => leadership_delay(Algorithm::LeS, &correlated)?,
         "leadership_delay_LE-S_uc_derived" => leadership_delay(Algorithm::LeS, &uncorrelated)?,
@@ -140,9 +131,7 @@ fn model(params: &Value) -> Model {
     let number = |name: &str, default: f64| params[name].as_f64().unwrap_or(default);
     let loss = number("l", 0.0);
     let wake = match params["dist"].as_str() {
-        Some("exponential") => Wake::Exponential {
-            rate: number("lam", 10.0),
-        },
+        Some("exponential") => Wake::Exponential { rate: number("lam", 10.0) },
         Some("uniform") | None => Wake::Uniform,
         Some(other) => panic!("unknown wake-up law {other}"),
     };
@@ -186,7 +175,5 @@ fn algorithm(params: &Value) -> Algorithm {
 }
 
 fn count(params: &Value, name: &str) -> u64 {
-    params[name]
-        .as_u64()
-        .unwrap_or_else(|| panic!("no number {name} in {params}"))
+    params[name].as_u64().unwrap_or_else(|| panic!("no number {name} in {params}"))
 }

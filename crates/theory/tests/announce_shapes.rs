@@ -15,33 +15,19 @@ use hustings_theory::harmonic::harmonic;
 
 fn assert_close(what: &str, got: f64, expected: f64, part: f64) {
     let error = (got - expected).abs();
-    assert!(
-        error <= part * expected.abs(),
-        "{what}: {got}, not {expected}"
-    );
+    assert!(error <= part * expected.abs(), "{what}: {got}, not {expected}");
 }
 
 #[test]
 fn wake_up_laws() {
-    for wake in [
-        Wake::Uniform,
-        Wake::Exponential { rate: 1e-3 },
-        Wake::Exponential { rate: 10.0 },
-    ] {
+    for wake in [Wake::Uniform, Wake::Exponential { rate: 1e-3 }, Wake::Exponential { rate: 10.0 }]
+    {
         for i in 0..=20 {
             let chance = f64::from(i) / 20.0;
             let there_and_back = wake.cdf(wake.quantile(chance));
-            assert!(
-                (there_and_back - chance).abs() < 1e-12,
-                "{wake:?} at {chance}"
-            );
+            assert!((there_and_back - chance).abs() < 1e-12, "{wake:?} at {chance}");
         }
-        assert_close(
-            "the only one is the earliest",
-            wake.mean_of_earliest(1),
-            wake.mean(),
-            1e-10,
-        );
+        assert_close("the only one is the earliest", wake.mean_of_earliest(1), wake.mean(), 1e-10);
         assert_close("and the latest", wake.mean_of_latest(1), wake.mean(), 1e-10);
         let both = wake.mean_of_second(2) + wake.mean_of_earliest(2);
         assert_close("two have the mean of two", both, 2.0 * wake.mean(), 1e-10);
@@ -53,24 +39,14 @@ fn wake_up_laws() {
         );
     }
     let nearly_uniform = Wake::Exponential { rate: 1e-9 };
-    assert_close(
-        "no rate, no slope",
-        nearly_uniform.mean_of_earliest(99),
-        0.01,
-        1e-8,
-    );
+    assert_close("no rate, no slope", nearly_uniform.mean_of_earliest(99), 0.01, 1e-8);
 }
 
 #[test]
 fn l3_the_alternating_sum_fails_in_doubles() {
     for n in [2, 10, 25] {
         let stable = printed::consecutive_lost_uncorrelated(0.4, n);
-        assert_close(
-            "alternating sum",
-            printed::alternating_sum(0.4, n),
-            stable,
-            1e-7,
-        );
+        assert_close("alternating sum", printed::alternating_sum(0.4, n), stable, 1e-7);
     }
     let stable = printed::consecutive_lost_uncorrelated(0.4, 70);
     assert!((printed::alternating_sum(0.4, 70) - stable).abs() > 1.0);
@@ -83,15 +59,9 @@ fn l4_uncorrelated_loss_grows_like_the_logarithm() {
             let exact = surplus_announcements(Loss::Uncorrelated(loss), receivers);
             let grown = surplus_announcements_for_many(loss, receivers);
             let error = (exact - grown).abs();
-            assert!(
-                error <= 0.5,
-                "loss {loss}, {receivers} receivers: {exact}, {grown}"
-            );
+            assert!(error <= 0.5, "loss {loss}, {receivers} receivers: {exact}, {grown}");
             if loss >= 0.1 && receivers >= 1_000 {
-                assert!(
-                    error < 0.02,
-                    "loss {loss}, {receivers} receivers: {exact}, {grown}"
-                );
+                assert!(error < 0.02, "loss {loss}, {receivers} receivers: {exact}, {grown}");
             }
         }
     }
@@ -102,18 +72,15 @@ fn l8_l9_l11_messages_in_closed_form() {
     for members in [2, 3, 50, 1_000, 1_000_000] {
         for loss in [0.0, 0.4, 0.9] {
             for delay in [0.0, 0.1, 0.5] {
-                let model = Model {
-                    delay,
-                    ..Model::of_the_chapter(members, Loss::Correlated(loss))
-                };
+                let model =
+                    Model { delay, ..Model::of_the_chapter(members, Loss::Correlated(loss)) };
                 let n = members as f64;
                 let x = (1.0 - loss) * (1.0 - delay);
                 let sup = n * delay - (n * (-x).ln_1p()).exp_m1() / (1.0 - loss);
                 let got = first_round_messages(Algorithm::Sup, &model).unwrap();
                 assert_close("SUP", got, sup, 1e-11);
-                let races: f64 = (1..=members)
-                    .map(|k| -(k as f64 * (-x).ln_1p()).exp_m1() / k as f64)
-                    .sum();
+                let races: f64 =
+                    (1..=members).map(|k| -(k as f64 * (-x).ln_1p()).exp_m1() / k as f64).sum();
                 let got = first_round_messages(Algorithm::LeS, &model).unwrap();
                 assert_close("LE-S", got, n * delay + races / (1.0 - loss), 1e-11);
             }
@@ -121,11 +88,8 @@ fn l8_l9_l11_messages_in_closed_form() {
     }
     for loss in [0.0, 0.4, 0.95] {
         for wake in [Wake::Uniform, Wake::Exponential { rate: 5.0 }] {
-            let model = Model {
-                delay: 0.0,
-                wake,
-                ..Model::of_the_chapter(2, Loss::Uncorrelated(loss))
-            };
+            let model =
+                Model { delay: 0.0, wake, ..Model::of_the_chapter(2, Loss::Uncorrelated(loss)) };
             let got = messages_until_heard(Algorithm::LeS, &model).unwrap();
             assert_close("two members", got, 2.0 / (1.0 - loss) - 0.5, 1e-11);
         }
@@ -151,12 +115,7 @@ fn l10_the_recurrence_and_its_solution() {
             assert_close("mean", recurrence::mean_messages(n, loss), expected, 1e-10);
         }
     }
-    assert_close(
-        "no loss",
-        recurrence::mean_messages(1_000_000, 0.0),
-        harmonic(1_000_000),
-        1e-11,
-    );
+    assert_close("no loss", recurrence::mean_messages(1_000_000, 0.0), harmonic(1_000_000), 1e-11);
 }
 
 #[test]
@@ -179,16 +138,8 @@ fn l9_the_printed_factor_is_misplaced() {
     let model = Model::of_the_chapter(10, Loss::Correlated(0.4));
     let printed = printed::first_round_messages_of_le_s(&model).unwrap();
     let corrected = first_round_messages(Algorithm::LeS, &model).unwrap();
-    assert_close(
-        "N P(D) / (1-l) + ...",
-        printed,
-        1.0 / 0.6 + 0.6 * (corrected - 1.0),
-        1e-12,
-    );
-    let lossless = Model {
-        loss: Loss::None,
-        ..model
-    };
+    assert_close("N P(D) / (1-l) + ...", printed, 1.0 / 0.6 + 0.6 * (corrected - 1.0), 1e-12);
+    let lossless = Model { loss: Loss::None, ..model };
     assert_close(
         "right without loss",
         printed::first_round_messages_of_le_s(&lossless).unwrap(),
@@ -202,10 +153,7 @@ fn l6_printed_fractions_go_negative() {
     let model = Model::of_the_chapter(10, Loss::Correlated(0.2));
     assert!(printed::inconsistent_fraction(&model, 3.0) < 0.0);
     assert!(printed::false_departure(&model, 3.0) < 0.0);
-    let any = Model {
-        loss: Loss::Uncorrelated(0.2),
-        ..model
-    };
+    let any = Model { loss: Loss::Uncorrelated(0.2), ..model };
     assert_close(
         "any of nine",
         reestablishment::inconsistent_fraction_of_any(&any, 3.0),
@@ -222,12 +170,7 @@ fn l5_departure_of_the_leader_is_not_the_same_for_every_loss() {
     };
     assert_close("none", delay(Loss::None), 10.2, 1e-12);
     assert_close("correlated", delay(Loss::Correlated(0.4)), 10.2, 1e-12);
-    assert_close(
-        "uncorrelated, no loss",
-        delay(Loss::Uncorrelated(0.0)),
-        10.2,
-        1e-12,
-    );
+    assert_close("uncorrelated, no loss", delay(Loss::Uncorrelated(0.0)), 10.2, 1e-12);
     assert!(delay(Loss::Uncorrelated(0.4)) > 13.0);
 }
 
@@ -239,10 +182,7 @@ fn l15_al_is_ahead_by_the_mean_wake_up() {
             last_send(Algorithm::LeS, &model).unwrap() - last_send(Algorithm::Al, &model).unwrap();
         assert_close("lag", lag, 0.5, 1e-12);
         let slow = loss_that_slows_al_to_le_s(&model);
-        let slowed = Model {
-            loss: Loss::Uncorrelated(slow),
-            ..model
-        };
+        let slowed = Model { loss: Loss::Uncorrelated(slow), ..model };
         assert_close(
             "crossing",
             last_send(Algorithm::Al, &slowed).unwrap(),
@@ -262,10 +202,8 @@ fn l16_last_message_of_suppression() {
     for members in [2, 3, 10, 1_000, 1_000_000] {
         for loss in [0.0, 0.4, 0.9] {
             for delay in [0.0, 0.1, 0.6] {
-                let model = Model {
-                    delay,
-                    ..Model::of_the_chapter(members, Loss::Correlated(loss))
-                };
+                let model =
+                    Model { delay, ..Model::of_the_chapter(members, Loss::Correlated(loss)) };
                 let got = last_send(Algorithm::Sup, &model).unwrap();
                 let expected = last_of_uniform_suppression(members as f64, loss, delay);
                 assert_close(&format!("{model:?}"), got, expected, 1e-9);
@@ -306,10 +244,7 @@ fn l16_l17_earliest_wake_up_against_suppression() {
 #[test]
 fn l18_exponential_wake_up_pays_in_large_groups_only() {
     let messages = |members, wake| {
-        let model = Model {
-            wake,
-            ..Model::of_the_chapter(members, Loss::None)
-        };
+        let model = Model { wake, ..Model::of_the_chapter(members, Loss::None) };
         first_round_messages(Algorithm::LeS, &model).unwrap()
     };
     let exponential = Wake::Exponential { rate: 10.0 };
@@ -329,16 +264,8 @@ fn l19_number_of_repetitions() {
         (Loss::Uncorrelated(0.1), 1_000_000, 9),
     ];
     for (loss, receivers, expected) in table {
-        assert_eq!(
-            listen_multiple(loss, receivers, 1e-3),
-            expected,
-            "{loss:?}, {receivers}"
-        );
-        assert_eq!(
-            repetitions(loss, receivers, 1.0 - 1e-3),
-            expected,
-            "{loss:?}, {receivers}"
-        );
+        assert_eq!(listen_multiple(loss, receivers, 1e-3), expected, "{loss:?}, {receivers}");
+        assert_eq!(repetitions(loss, receivers, 1.0 - 1e-3), expected, "{loss:?}, {receivers}");
     }
 }
 
@@ -358,16 +285,10 @@ fn l20_priority_drives_the_wake_up() {
 #[test]
 fn a_million_members() {
     for loss in [Loss::None, Loss::Correlated(0.1), Loss::Uncorrelated(0.1)] {
-        let model = Model {
-            delay: 0.0,
-            ..Model::of_the_chapter(1_000_000, loss)
-        };
+        let model = Model { delay: 0.0, ..Model::of_the_chapter(1_000_000, loss) };
         for algorithm in [Algorithm::LeS, Algorithm::LeM, Algorithm::Sup] {
             let messages = first_round_messages(algorithm, &model).unwrap();
-            assert!(
-                (0.999..25.0).contains(&messages),
-                "{algorithm:?}, {loss:?}: {messages}"
-            );
+            assert!((0.999..25.0).contains(&messages), "{algorithm:?}, {loss:?}: {messages}");
         }
         assert!((1.0..8.0).contains(&rounds(&model)), "{loss:?}");
     }

@@ -132,8 +132,7 @@ impl Group {
         }
         let due = self.now + self.answer_within;
         let stood_at = self.now;
-        self.under_way
-            .push((due, me, Event::AnswerDue { stood_at }));
+        self.under_way.push((due, me, Event::AnswerDue { stood_at }));
     }
 
     fn win(&mut self, me: usize) {
@@ -167,14 +166,7 @@ impl Group {
         let known = self.known_at[..self.live()].iter();
         let last = known.map(|at| at.expect("every live member knows")).max();
         let last = last.expect("a member is alive");
-        [
-            self.election,
-            self.answer,
-            self.coordinator,
-            self.to_dead,
-            last,
-        ]
-        .map(|count| count as f64)
+        [self.election, self.answer, self.coordinator, self.to_dead, last].map(|count| count as f64)
     }
 }
 
@@ -209,12 +201,8 @@ fn simulate(n: usize, who: Initiator, best: Best, [d, a]: [u64; 2], instant: Ins
     mean
 }
 
-const EVERY_INITIATOR: [Initiator; 4] = [
-    Initiator::Lowest,
-    Initiator::SecondHighest,
-    Initiator::Random,
-    Initiator::All,
-];
+const EVERY_INITIATOR: [Initiator; 4] =
+    [Initiator::Lowest, Initiator::SecondHighest, Initiator::Random, Initiator::All];
 
 /// Message delay and answer time-out, from just above the round trip to far above it.
 const TIMES: [[u64; 2]; 3] = [[10, 21], [10, 25], [3, 1_000]];
@@ -292,10 +280,7 @@ fn known_dead_is_one_message_time() {
 
 #[test]
 fn delay_adds_hops_and_timeouts() {
-    let delay = Delay {
-        hops: 2.0,
-        timeouts: 1.0,
-    };
+    let delay = Delay { hops: 2.0, timeouts: 1.0 };
     assert_eq!(delay.at(10.0, 25.0), 45.0);
 }
 

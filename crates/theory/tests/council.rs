@@ -37,9 +37,7 @@ fn impossible_first_round_has_probability_positive_zero() {
 
 #[test]
 fn every_simulated_mean_of_the_table_agrees() {
-    let met = assert_met("mc", |point| {
-        4.5 * float(point, "sd") / float(point, "runs").sqrt()
-    });
+    let met = assert_met("mc", |point| 4.5 * float(point, "sd") / float(point, "runs").sqrt());
     assert_eq!(met, SIMULATED);
 }
 
@@ -67,18 +65,10 @@ fn assert_met(kind: &str, tolerance: impl Fn(&Value) -> f64) -> usize {
         if (got - expected).abs() <= tolerance {
             met += 1;
         } else {
-            missed.push(format!(
-                "{}: {got}, not {expected} +- {tolerance}",
-                point["id"]
-            ));
+            missed.push(format!("{}: {got}, not {expected} +- {tolerance}", point["id"]));
         }
     }
-    assert!(
-        missed.is_empty(),
-        "{} missed\n{}",
-        missed.len(),
-        missed.join("\n")
-    );
+    assert!(missed.is_empty(), "{} missed\n{}", missed.len(), missed.join("\n"));
     met
 }
 
@@ -173,10 +163,7 @@ fn of_election(point: &Value) -> f64 {
 
 fn election(params: &Value) -> Election {
     let members = whole(params, "n");
-    let seats = Seats {
-        least: whole(params, "L"),
-        most: whole(params, "U"),
-    };
+    let seats = Seats { least: whole(params, "L"), most: whole(params, "U") };
     let pick = match params["rule"].as_str() {
         Some("first") => Pick::First,
         Some("small") | None => Pick::SmallestOvershoot,
@@ -193,43 +180,30 @@ fn election(params: &Value) -> Election {
     };
     // Any value, because the best one is searched for.
     let c = params["c"].as_f64().unwrap_or(1.0);
-    let taken = params["estimate_over_n"]
-        .as_f64()
-        .map(|ratio| ratio * members as f64);
+    let taken = params["estimate_over_n"].as_f64().map(|ratio| ratio * members as f64);
     let first = params["n0"].as_f64().or(taken);
     let knowledge = match (first, params["alpha"].as_f64()) {
-        (Some(first), Some(alpha)) => Knowledge::Estimated(Estimate {
-            alpha,
-            beta: float(params, "beta"),
-            first,
-        }),
+        (Some(first), Some(alpha)) => {
+            Knowledge::Estimated(Estimate { alpha, beta: float(params, "beta"), first })
+        }
         (Some(taken), None) => Knowledge::Taken(taken),
         (None, _) => Knowledge::Known,
     };
     Election {
-        loss: Loss {
-            reply: params["q"].as_f64().unwrap_or(0.0),
-            multicast: 0.0,
-        },
+        loss: Loss { reply: params["q"].as_f64().unwrap_or(0.0), multicast: 0.0 },
         knowledge,
         ..Election::new(seats, members, algorithm, c)
     }
 }
 
 fn text<'a>(object: &'a Value, name: &str) -> &'a str {
-    object[name]
-        .as_str()
-        .unwrap_or_else(|| panic!("no text {name} in {object}"))
+    object[name].as_str().unwrap_or_else(|| panic!("no text {name} in {object}"))
 }
 
 fn float(object: &Value, name: &str) -> f64 {
-    object[name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("no number {name} in {object}"))
+    object[name].as_f64().unwrap_or_else(|| panic!("no number {name} in {object}"))
 }
 
 fn whole(object: &Value, name: &str) -> u64 {
-    object[name]
-        .as_u64()
-        .unwrap_or_else(|| panic!("no whole number {name} in {object}"))
+    object[name].as_u64().unwrap_or_else(|| panic!("no whole number {name} in {object}"))
 }

@@ -29,10 +29,8 @@ fn the_best_c_fits_every_council_and_every_algorithm() {
     ] {
         for (least, most) in [(1, 1), (1, 8), (4, 8), (5, 5), (60, 64)] {
             let seats = Seats::new(least, most);
-            let rules = Config {
-                algorithm,
-                ..Config::field(seats, 100_000, Duration::from_millis(250))
-            };
+            let rules =
+                Config { algorithm, ..Config::field(seats, 100_000, Duration::from_millis(250)) };
             let rules = with_best_c(rules, Goal::ROUNDS);
             assert_eq!(rules.check(), Ok(()), "{algorithm:?} {least}..{most}");
             assert_eq!(rules.chambers[0].c.len(), rules.chambers[0].keep as usize);
@@ -49,11 +47,7 @@ fn a_robust_c_fits_and_is_another() {
         let best = with_best_c(rules, Goal::ROUNDS);
         let (robust, best) = (&robust.chambers[0].c, &best.chambers[0].c);
         assert_ne!(robust[0], best[0], "{least}..{most}");
-        assert_eq!(
-            robust[1..],
-            best[1..],
-            "{least}..{most}: seats filled later"
-        );
+        assert_eq!(robust[1..], best[1..], "{least}..{most}: seats filled later");
     }
 }
 
@@ -73,10 +67,7 @@ fn a_robust_c_takes_not_much_longer_than_the_best() {
             start.elapsed()
         };
         let (best, robust) = (takes(Choice::Best), takes(Choice::Robust));
-        assert!(
-            robust < 30 * best,
-            "{algorithm:?}: {robust:?}, the best {best:?}"
-        );
+        assert!(robust < 30 * best, "{algorithm:?}: {robust:?}, the best {best:?}");
     }
 }
 
@@ -90,21 +81,14 @@ fn the_guide_tells_what_the_best_and_the_robust_c_cost() {
         .map(|choice| with_c(rules.clone(), choice, Goal::ROUNDS).chambers[0].c[0]);
     let sentence = format!("For [4..8] it is {robust:.2} instead of {best:.2}");
     let mut told = vec![sentence];
-    for (members, shown) in [
-        (50, "50"),
-        (300, "300"),
-        (2_000, "2,000"),
-        (20_000, "20,000"),
-        (80_000, "80,000"),
-    ] {
+    for (members, shown) in
+        [(50, "50"), (300, "300"), (2_000, "2,000"), (20_000, "20,000"), (80_000, "80,000")]
+    {
         for reply in [0.0, 0.1] {
             let of = |c: f64| {
                 let seats = theory::Seats { least: 4, most: 8 };
                 let election = theory::Election {
-                    loss: theory::Loss {
-                        reply,
-                        multicast: 0.0,
-                    },
+                    loss: theory::Loss { reply, multicast: 0.0 },
                     knowledge: theory::Knowledge::Estimated(theory::Estimate::aggressive(1e5)),
                     ..theory::Election::new(seats, members, theory::Algorithm::SkipReset, c)
                 };

@@ -19,10 +19,7 @@ const ALGORITHMS: [Algorithm; 5] = [
 
 const RANGES: [(u64, u64); 6] = [(1, 1), (1, 8), (2, 4), (4, 8), (4, 16), (8, 16)];
 
-const LOSSY: Loss = Loss {
-    reply: 0.1,
-    multicast: 0.05,
-};
+const LOSSY: Loss = Loss { reply: 0.1, multicast: 0.05 };
 
 fn seats((least, most): (u64, u64)) -> Seats {
     Seats { least, most }
@@ -38,10 +35,7 @@ fn sizes() -> impl Iterator<Item = u64> {
 }
 
 fn assert_near(what: &str, got: f64, expected: f64, part: f64) {
-    assert!(
-        (got - expected).abs() <= part * expected.abs(),
-        "{what}: {got}, not {expected}"
-    );
+    assert!((got - expected).abs() <= part * expected.abs(), "{what}: {got}, not {expected}");
 }
 
 /// Equation (12), and the remark on Skip-Reset below it.
@@ -81,12 +75,7 @@ fn claims_on_rounds_and_messages() {
     let skip = at((4, 8), Algorithm::SkipReset, 5.6);
     assert!(skip.rounds < 1.4);
     assert_near("C3", skip.messages, 7.8, 0.01);
-    assert_near(
-        "C3",
-        at((4, 8), Algorithm::SkipReset, 6.6).messages,
-        9.2,
-        0.02,
-    );
+    assert_near("C3", at((4, 8), Algorithm::SkipReset, 6.6).messages, 9.2, 0.02);
     let choice = at((4, 8), Algorithm::CHOICE, 5.6);
     assert_near("C4", choice.rounds, 1.1, 0.01);
     assert_near("C4", choice.messages / skip.messages, 1.55, 0.02);
@@ -117,9 +106,7 @@ fn bound_on_history() {
     assert_near("(15)", printed::chernoff_bound(1.1, 5.0), 0.00179, 0.01);
     assert_near("(16)", printed::rounds_bound(1.1, 5.0), 2.467, 3e-4);
     for members in sizes() {
-        let rounds = election((1, 1), members, Algorithm::History, 1.1)
-            .cost()
-            .rounds;
+        let rounds = election((1, 1), members, Algorithm::History, 1.1).cost().rounds;
         assert!(rounds < printed::rounds_bound(1.1, 5.0), "{members}");
     }
     let literal = |algorithm| election((1, 1), 1_000, algorithm, 1.1);
@@ -136,10 +123,7 @@ fn rules_of_thumb() {
             let rounds = |c: f64| basic.with_c(c).cost().rounds;
             let thumb = rounds(rule_of_thumb_for_rounds(seats(range)));
             let best = rounds(best_c(&basic, Goal::ROUNDS).c);
-            assert!(
-                best <= thumb && thumb < 1.08 * best,
-                "{range:?}: {thumb}, {best}"
-            );
+            assert!(best <= thumb && thumb < 1.08 * best, "{range:?}: {thumb}, {best}");
         }
     }
     let many = election((4, 8), 10_000, Algorithm::Basic, 1.0);
@@ -169,27 +153,14 @@ fn wrong_estimate_costs_about_a_round() {
 fn estimate_may_stay_constant() {
     for (members, first) in [(10, 1e5), (1_000, 5_000.0), (1_000, 400.0)] {
         let estimated = |algorithm| Election {
-            knowledge: Knowledge::Estimated(Estimate {
-                alpha: 1.0,
-                beta: 1.0,
-                first,
-            }),
+            knowledge: Knowledge::Estimated(Estimate { alpha: 1.0, beta: 1.0, first }),
             ..election((1, 8), members, algorithm, 5.6)
         };
         let taken = |algorithm| {
-            Election {
-                knowledge: Knowledge::Taken(first),
-                ..estimated(algorithm)
-            }
-            .cost()
+            Election { knowledge: Knowledge::Taken(first), ..estimated(algorithm) }.cost()
         };
         let run = by_pseudocode(&estimated(Algorithm::SkipReset)).expect("resets");
-        assert_near(
-            "rounds",
-            run.rounds,
-            taken(Algorithm::SkipReset).rounds,
-            1e-9,
-        );
+        assert_near("rounds", run.rounds, taken(Algorithm::SkipReset).rounds, 1e-9);
         // By the equations the centre knows better once it has heard more than U.
         let known = estimated(Algorithm::SkipReset).cost();
         assert_near("rounds", known.rounds, run.rounds, 1e-3);
@@ -200,10 +171,7 @@ fn estimate_may_stay_constant() {
 #[test]
 fn equation_21_is_exact_for_the_first_draw_only() {
     let lossy = Election {
-        loss: Loss {
-            reply: 0.3,
-            multicast: 0.0,
-        },
+        loss: Loss { reply: 0.3, multicast: 0.0 },
         ..election((4, 8), 1_000, Algorithm::SkipReset, 5.6)
     };
     let (exact, printed) = (lossy.cost(), printed::with_loss(&lossy));
@@ -219,10 +187,7 @@ fn among_many_hosts_counts_are_poisson() {
     assert_near("1/e", one.success_first_round, (-1.0_f64).exp(), 1e-12);
     for algorithm in ALGORITHMS {
         for loss in [Loss::NONE, LOSSY] {
-            let among = |members| Election {
-                loss,
-                ..election((4, 8), members, algorithm, 5.6)
-            };
+            let among = |members| Election { loss, ..election((4, 8), members, algorithm, 5.6) };
             let (many, all) = (among(1_000_000).cost(), limit::cost(&among(10)));
             assert_near("rounds", many.rounds, all.rounds, 1e-4);
             assert_eq!(all.messages.is_infinite(), algorithm == Algorithm::Basic);
@@ -233,23 +198,14 @@ fn among_many_hosts_counts_are_poisson() {
 /// No other `c` of a fine grid is better.
 #[test]
 fn best_c_is_optimal() {
-    let sum = Goal {
-        rounds: 1.0,
-        messages: 0.2,
-    };
+    let sum = Goal { rounds: 1.0, messages: 0.2 };
     for range in [(1, 8), (3, 3)] {
-        for algorithm in [
-            Algorithm::Naive,
-            Algorithm::Basic,
-            Algorithm::SkipReset,
-            Algorithm::History,
-        ] {
+        for algorithm in
+            [Algorithm::Naive, Algorithm::Basic, Algorithm::SkipReset, Algorithm::History]
+        {
             for loss in [Loss::NONE, LOSSY] {
                 for goal in [Goal::ROUNDS, Goal::MESSAGES, sum] {
-                    let election = Election {
-                        loss,
-                        ..election(range, 300, algorithm, 1.0)
-                    };
+                    let election = Election { loss, ..election(range, 300, algorithm, 1.0) };
                     let best = best_c(&election, goal);
                     let least = goal.of(&best.cost);
                     let (from, to) = (range.0 as f64 / 10.0, range.1 as f64 + 1.0);
@@ -276,10 +232,7 @@ fn best_c_is_optimal_with_an_estimate() {
             for members in [40, 3_000] {
                 for goal in [Goal::ROUNDS, Goal::MESSAGES] {
                     let known = election((4, 8), members, algorithm, 1.0);
-                    let election = Election {
-                        knowledge: Knowledge::Estimated(estimate),
-                        ..known
-                    };
+                    let election = Election { knowledge: Knowledge::Estimated(estimate), ..known };
                     let best = best_c(&election, goal);
                     let least = goal.of(&best.cost);
                     let grid = (0..25).map(|index| 0.4 + 8.6 * f64::from(index) / 25.0);
@@ -299,10 +252,7 @@ fn best_c_is_optimal_with_an_estimate() {
 /// The given loss is one of the cases, and so is none.
 #[test]
 fn uncertain_cases_include_the_given_one() {
-    let given = Election {
-        loss: LOSSY,
-        ..election((4, 8), 1_000, Algorithm::SkipReset, 1.0)
-    };
+    let given = Election { loss: LOSSY, ..election((4, 8), 1_000, Algorithm::SkipReset, 1.0) };
     let cases = uncertain(&given);
     let of = |members, loss| {
         let is_such = |it: &&Election| it.members == members && it.loss == loss;
@@ -313,19 +263,11 @@ fn uncertain_cases_include_the_given_one() {
     }
     assert_eq!(cases.len(), 4);
     // The assumed number itself is never the worst case.
-    let right = |loss| Election {
-        knowledge: Knowledge::Taken(1_000.0),
-        loss,
-        ..given
-    };
+    let right = |loss| Election { knowledge: Knowledge::Taken(1_000.0), loss, ..given };
     let all = [&cases[..], &[right(Loss::NONE), right(LOSSY)]].concat();
     let (one, other) = (robust_c(&cases, Goal::ROUNDS), robust_c(&all, Goal::ROUNDS));
     assert_near("c", one, other, 1e-4);
-    assert!(
-        cases
-            .iter()
-            .all(|it| it.knowledge == Knowledge::Taken(1_000.0))
-    );
+    assert!(cases.iter().all(|it| it.knowledge == Knowledge::Taken(1_000.0)));
 }
 
 /// A centre that assumes 1,000 hosts, where there are half as many, or twice, and losses. The
@@ -381,10 +323,7 @@ fn topping_up_beats_starting_over() {
                 let what = format!("{algorithm:?}, {range:?}, {seated}");
                 assert!(top_up.rounds < restart.rounds, "{what}");
                 assert!(top_up.messages < restart.messages, "{what}");
-                assert!(
-                    top_up.rounds < before,
-                    "{what}: fewer missing seats are filled faster"
-                );
+                assert!(top_up.rounds < before, "{what}: fewer missing seats are filled faster");
                 before = top_up.rounds;
             }
         }
@@ -410,10 +349,7 @@ fn curves_from_ten_to_a_hundred_thousand_hosts() {
                 Knowledge::Estimated(Estimate::conservative(1e5)),
                 Knowledge::Estimated(Estimate::aggressive(1e5)),
             ] {
-                let election = Election {
-                    knowledge,
-                    ..election((4, 8), members, algorithm, 5.6)
-                };
+                let election = Election { knowledge, ..election((4, 8), members, algorithm, 5.6) };
                 let cost = election.cost();
                 assert!((1.0..20.0).contains(&cost.rounds), "{election:?}: {cost:?}");
                 assert!(cost.messages >= 4.0 && cost.messages.is_finite());
@@ -447,18 +383,9 @@ fn impossible_council_has_a_huge_cost() {
     for algorithm in ALGORITHMS {
         let hopeless = election((990, 1_000), 1_000_000, algorithm, 99.0).cost();
         assert!(hopeless.rounds > 1e9, "{algorithm:?}: {hopeless:?}");
-        let best = best_c(
-            &election((990, 1_000), 1_000_000, algorithm, 1.0),
-            Goal::ROUNDS,
-        );
-        assert!(
-            (990.0..1_000.0).contains(&best.c),
-            "{algorithm:?}: {best:?}"
-        );
-        assert!(
-            (1.0..10.0).contains(&best.cost.rounds),
-            "{algorithm:?}: {best:?}"
-        );
+        let best = best_c(&election((990, 1_000), 1_000_000, algorithm, 1.0), Goal::ROUNDS);
+        assert!((990.0..1_000.0).contains(&best.c), "{algorithm:?}: {best:?}");
+        assert!((1.0..10.0).contains(&best.cost.rounds), "{algorithm:?}: {best:?}");
     }
     let never = election((4, 8), 10_000, Algorithm::Naive, 5_000.0).cost();
     assert_eq!(never.rounds, f64::INFINITY);

@@ -39,10 +39,7 @@ fn simulations_with_a_formula_agree() {
 }
 
 fn said(point: &Value, value: f64) -> Said {
-    Said {
-        value: Some(value),
-        tolerance: float(point, "tolerance"),
-    }
+    Said { value: Some(value), tolerance: float(point, "tolerance") }
 }
 
 /// The bound for any choice function lies below the simulated value for a good one.

@@ -38,20 +38,12 @@ const CHANCES: [(&str, Form); 12] = [
     ("detection_bound_printed", detection_bound_printed),
 ];
 
-const PERFECT: Model = Model {
-    members: 1_000,
-    view: 1.0,
-    crash: 0.0,
-    unicast_loss: 0.0,
-    multicast_loss: 0.0,
-};
+const PERFECT: Model =
+    Model { members: 1_000, view: 1.0, crash: 0.0, unicast_loss: 0.0, multicast_loss: 0.0 };
 
 fn assert_close(what: &str, got: f64, expected: f64, part: f64) {
     let error = (got - expected).abs();
-    assert!(
-        error <= part * expected.abs(),
-        "{what}: {got}, not {expected}"
-    );
+    assert!(error <= part * expected.abs(), "{what}: {got}, not {expected}");
 }
 
 fn models() -> Vec<Model> {
@@ -82,10 +74,7 @@ fn probabilities_lie_between_0_and_1_for_any_model() {
             let k = f64::min(k, model.members as f64);
             for (name, form) in CHANCES {
                 let chance = form(&model, k);
-                assert!(
-                    (0.0..=1.0).contains(&chance),
-                    "{name}: {chance}, {model:?}, K {k}"
-                );
+                assert!((0.0..=1.0).contains(&chance), "{name}: {chance}, {model:?}, K {k}");
             }
         }
     }
@@ -93,19 +82,13 @@ fn probabilities_lie_between_0_and_1_for_any_model() {
 
 #[test]
 fn probabilities_exist_for_a_billion_members() {
-    let model = Model {
-        members: 1_000_000_000,
-        ..Model::of_figure_4()
-    };
+    let model = Model { members: 1_000_000_000, ..Model::of_figure_4() };
     for k in [7.0, 100.0, 10_000.0, 1e6] {
         for (name, form) in CHANCES {
             let chance = form(&model, k);
             assert!((0.0..=1.0).contains(&chance), "{name}: {chance}, K {k}");
         }
-        let smaller = Model {
-            members: 100_000_000,
-            ..model
-        };
+        let smaller = Model { members: 100_000_000, ..model };
         if k >= 100.0 {
             let (few, many) = (success_corrected(&smaller, k), success_corrected(&model, k));
             assert_close("P12: no matter how many there are", many, few, 1e-9);
@@ -118,12 +101,7 @@ fn only_an_empty_relay_phase_fails_without_faults() {
     for k in [1.0, 2.0, 7.0, 40.0, 1_000.0] {
         let somebody = 1.0 - (1.0 - k / 1_000.0_f64).powi(1_000);
         assert_close("success", success_corrected(&PERFECT, k), somebody, 1e-12);
-        assert_close(
-            "success",
-            success_of_best_known(&PERFECT, k),
-            somebody,
-            1e-12,
-        );
+        assert_close("success", success_of_best_known(&PERFECT, k), somebody, 1e-12);
         let rest = e3(&PERFECT, k) * e4(&PERFECT, k) * e5(&PERFECT, k);
         assert_eq!(rest, 1.0);
     }
@@ -137,20 +115,8 @@ fn only_an_empty_relay_phase_fails_without_faults() {
 #[test]
 fn success_is_zero_if_nothing_arrives_or_all_fail() {
     for (name, model) in [
-        (
-            "multicasts",
-            Model {
-                multicast_loss: 1.0,
-                ..PERFECT
-            },
-        ),
-        (
-            "crashes",
-            Model {
-                crash: 1.0,
-                ..PERFECT
-            },
-        ),
+        ("multicasts", Model { multicast_loss: 1.0, ..PERFECT }),
+        ("crashes", Model { crash: 1.0, ..PERFECT }),
     ] {
         let success = success_corrected(&model, 40.0);
         assert_eq!(success.to_bits(), 0.0_f64.to_bits(), "{name}: {success}");
@@ -158,16 +124,7 @@ fn success_is_zero_if_nothing_arrives_or_all_fail() {
     }
     // Without views, or without unicasts, a member that is alone in the relay phase decides.
     let alone = 1_000.0 * 0.002 * 0.998_f64.powi(999);
-    for model in [
-        Model {
-            view: 0.0,
-            ..PERFECT
-        },
-        Model {
-            unicast_loss: 1.0,
-            ..PERFECT
-        },
-    ] {
+    for model in [Model { view: 0.0, ..PERFECT }, Model { unicast_loss: 1.0, ..PERFECT }] {
         assert_close("alone", success_corrected(&model, 2.0), alone, 1e-12);
     }
 }
@@ -175,9 +132,7 @@ fn success_is_zero_if_nothing_arrives_or_all_fail() {
 #[test]
 fn p1_product_has_a_peak_and_corrected_success_has_none() {
     let model = Model::of_figure_4();
-    let products: Vec<f64> = (5..=65)
-        .map(|k| success_bound(&model, f64::from(k)))
-        .collect();
+    let products: Vec<f64> = (5..=65).map(|k| success_bound(&model, f64::from(k))).collect();
     let peak = products.iter().copied().fold(0.0, f64::max);
     assert_eq!(products[24 - 5], peak);
     assert_close("the peak", peak, 0.639, 1e-3);
@@ -185,10 +140,7 @@ fn p1_product_has_a_peak_and_corrected_success_has_none() {
     for k in 5..=65 {
         let corrected = success_corrected(&model, f64::from(k));
         assert!(corrected > before, "K {k}: {corrected} after {before}");
-        assert!(
-            corrected <= success_of_best_known(&model, f64::from(k)),
-            "K {k}"
-        );
+        assert!(corrected <= success_of_best_known(&model, f64::from(k)), "K {k}");
         assert!(corrected > success_bound(&model, f64::from(k)), "K {k}");
         before = corrected;
     }
@@ -271,11 +223,7 @@ fn p3_group_size_limit_of_the_fourth_factor() {
 
 #[test]
 fn p5_detection_goes_to_1_with_the_group_only_as_derived() {
-    let of = |members| Model {
-        members,
-        multicast_loss: 0.2,
-        ..Model::of_figure_4()
-    };
+    let of = |members| Model { members, multicast_loss: 0.2, ..Model::of_figure_4() };
     let (some, many) = (of(100), of(1_000_000_000));
     let k = 14.0;
     let noticed = e1(&many, k);
@@ -293,53 +241,22 @@ fn p5_detection_goes_to_1_with_the_group_only_as_derived() {
 #[test]
 fn p6_costs_do_not_depend_on_the_group() {
     let model = Model::of_figure_4();
-    let many = Model {
-        members: 1_000_000_000,
-        ..model
-    };
+    let many = Model { members: 1_000_000_000, ..model };
     for k in [7.0, 40.0, 1_000.0] {
-        assert_close(
-            "unicasts",
-            unicasts_bound(&model, k),
-            (1.485 * k).powi(3) / 2.0,
-            1e-12,
-        );
+        assert_close("unicasts", unicasts_bound(&model, k), (1.485 * k).powi(3) / 2.0, 1e-12);
         assert_eq!(unicasts_bound(&model, k), unicasts_bound(&many, k));
-        assert_close(
-            "multicasts",
-            multicasts_bound(&many, k),
-            1.0 + 1.485 * k,
-            1e-12,
-        );
+        assert_close("multicasts", multicasts_bound(&many, k), 1.0 + 1.485 * k, 1e-12);
         let mean = 0.99 * k;
         let poisson = (mean.powi(3) + 3.0 * mean * mean + mean) / 2.0;
-        assert_close(
-            "mean unicasts",
-            mean_unicasts_bound(&many, k),
-            poisson,
-            1e-6,
-        );
-        assert_close(
-            "mean multicasts",
-            mean_multicasts_bound(&many, k),
-            1.0 + mean,
-            1e-12,
-        );
-        assert_close(
-            "first unicasts",
-            first_unicasts(&many, k),
-            0.4 * mean * k,
-            1e-6,
-        );
+        assert_close("mean unicasts", mean_unicasts_bound(&many, k), poisson, 1e-6);
+        assert_close("mean multicasts", mean_multicasts_bound(&many, k), 1.0 + mean, 1e-12);
+        assert_close("first unicasts", first_unicasts(&many, k), 0.4 * mean * k, 1e-6);
         assert!(first_unicasts(&model, k) < mean_unicasts_bound(&model, k));
         assert_close("time", time_order(&many, k), 1e9 * (1.485 * k + 1.0), 1e-12);
     }
     assert_eq!((longest_path(7.0), longest_path(8.0)), (11, 12));
     // All of four members enter: 4^3/2 unicasts, of any four.
-    let all = Model {
-        members: 4,
-        ..PERFECT
-    };
+    let all = Model { members: 4, ..PERFECT };
     assert_close("of all", mean_unicasts_bound(&all, 4.0), 32.0, 1e-12);
 }
 
@@ -347,12 +264,7 @@ fn p6_costs_do_not_depend_on_the_group() {
 #[test]
 fn number_of_rounds_follows_the_failures() {
     let ks = [7, 14, 28, 56, 1_000];
-    let lossy = Model {
-        view: 0.5,
-        multicast_loss: 0.4,
-        unicast_loss: 0.4,
-        ..PERFECT
-    };
+    let lossy = Model { view: 0.5, multicast_loss: 0.4, unicast_loss: 0.4, ..PERFECT };
     let reached = reached_bound(&lossy, &ks);
     assert_eq!((reached.len(), reached[0]), (ks.len(), 1.0));
     assert!(reached.is_sorted_by(|one, next| one >= next), "{reached:?}");
@@ -362,17 +274,11 @@ fn number_of_rounds_follows_the_failures() {
     assert_close("three failures", reached[3], expected, 1e-12);
     assert_eq!(mean_rounds_bound(&lossy, &ks), reached.iter().sum::<f64>());
     assert!((1.0..1.01).contains(&mean_rounds_bound(&PERFECT, &ks)));
-    let deaf = Model {
-        multicast_loss: 1.0,
-        ..PERFECT
-    };
+    let deaf = Model { multicast_loss: 1.0, ..PERFECT };
     assert_eq!(mean_rounds_bound(&deaf, &ks), 5.0);
     assert_eq!(mean_rounds_bound(&lossy, &[]), 0.0);
     // A crash of the leader is no reason for another round, because no member knows.
-    let mortal = Model {
-        crash: 0.3,
-        ..PERFECT
-    };
+    let mortal = Model { crash: 0.3, ..PERFECT };
     assert!(mean_rounds_bound(&mortal, &ks) < 1.02);
     let one = mean_messages_bound(&lossy, &ks[..1]);
     let theorem_4 = mean_unicasts_bound(&lossy, 7.0) + mean_multicasts_bound(&lossy, 7.0);

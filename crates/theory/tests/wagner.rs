@@ -76,9 +76,7 @@ fn stages_have_the_mean_of_their_distribution() {
     let costs = table(1_000, Compare::Strict, None);
     assert_eq!(costs.len(), 999);
     for (place, cost) in costs.iter().enumerate() {
-        let mean: f64 = (0..200)
-            .map(|stages| stages_exceed(place + 2, stages))
-            .sum();
+        let mean: f64 = (0..200).map(|stages| stages_exceed(place + 2, stages)).sum();
         assert!((cost.stages / mean - 1.0).abs() < 1e-12, "{place} {cost:?}");
         assert_eq!(cost.basic_rounds, cost.stages + cost.flips);
         assert_eq!(cost.false_alarm, 0.0);
@@ -155,14 +153,9 @@ fn least_limit_keeps_false_alarms_as_rare_as_wanted() {
 /// too few there.
 #[test]
 fn longest_harmless_segment_is_below_half_of_the_ring() {
-    for (n, both_ways, clockwise) in [
-        (2, 0, 0),
-        (3, 0, 1),
-        (4, 1, 1),
-        (5, 1, 2),
-        (6, 2, 2),
-        (25, 11, 12),
-    ] {
+    for (n, both_ways, clockwise) in
+        [(2, 0, 0), (3, 0, 1), (4, 1, 1), (5, 1, 2), (6, 2, 2), (25, 11, 12)]
+    {
         assert_eq!(segment::largest(n, Ring::BothWays), both_ways, "{n}");
         assert_eq!(segment::largest(n, Ring::Clockwise), clockwise, "{n}");
     }

@@ -11,27 +11,12 @@ use std::process::Command;
 const BREACHES: &[(&str, &str)] = &[
     ("std::time::Instant", "type A = std::time::Instant;"),
     ("std::time::SystemTime", "type B = std::time::SystemTime;"),
-    (
-        "std::collections::HashMap",
-        "type C = std::collections::HashMap<u8, u8>;",
-    ),
-    (
-        "std::collections::HashSet",
-        "type D = std::collections::HashSet<u8>;",
-    ),
+    ("std::collections::HashMap", "type C = std::collections::HashMap<u8, u8>;"),
+    ("std::collections::HashSet", "type D = std::collections::HashSet<u8>;"),
     ("std::hash::RandomState", "type E = std::hash::RandomState;"),
-    (
-        "std::time::Instant::now",
-        "fn f() { _ = std::time::Instant::now(); }",
-    ),
-    (
-        "std::time::SystemTime::now",
-        "fn g() { _ = std::time::SystemTime::now(); }",
-    ),
-    (
-        "std::thread::sleep",
-        "fn h() { std::thread::sleep(core::time::Duration::ZERO); }",
-    ),
+    ("std::time::Instant::now", "fn f() { _ = std::time::Instant::now(); }"),
+    ("std::time::SystemTime::now", "fn g() { _ = std::time::SystemTime::now(); }"),
+    ("std::thread::sleep", "fn h() { std::thread::sleep(core::time::Duration::ZERO); }"),
     ("rand::rng", "fn i() { rand::rng(); }"),
     ("rand::random", "fn j() { rand::random(); }"),
 ];
@@ -53,10 +38,7 @@ fn clippy_refuses_every_breach_and_accepts_other_code() {
     let code = BREACHES.iter().map(|(_, code)| *code).chain([LAWFUL]);
     let code: String = code.map(|item| format!("pub {item}\n")).collect();
     let refused = refused(&code);
-    assert_eq!(
-        refused.iter().map(String::as_str).collect::<BTreeSet<_>>(),
-        breached()
-    );
+    assert_eq!(refused.iter().map(String::as_str).collect::<BTreeSet<_>>(), breached());
 }
 
 fn breached() -> BTreeSet<&'static str> {
@@ -71,14 +53,8 @@ fn clippy_toml() -> String {
 fn refused(code: &str) -> BTreeSet<String> {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clippy-bans");
     // A substitute for rand, so that no download is needed.
-    write(
-        &home.join("rand/Cargo.toml"),
-        "package = { name = \"rand\", edition = \"2024\" }",
-    );
-    write(
-        &home.join("rand/src/lib.rs"),
-        "pub fn rng() {} pub fn random() {}",
-    );
+    write(&home.join("rand/Cargo.toml"), "package = { name = \"rand\", edition = \"2024\" }");
+    write(&home.join("rand/src/lib.rs"), "pub fn rng() {} pub fn random() {}");
     write(
         &home.join("Cargo.toml"),
         "package = { name = \"offender\", edition = \"2024\" }\n\

@@ -11,18 +11,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("hustings-theory", &["hustings-protocol"]),
     ("hustings-sim", &["hustings-protocol", "hustings-theory"]),
     ("hustings-system", &["hustings-protocol"]),
-    (
-        "hustings-draw",
-        &["hustings-protocol", "hustings-theory", "hustings-system"],
-    ),
-    (
-        "hustings-authority",
-        &["hustings-protocol", "hustings-system", "hustings-fence"],
-    ),
-    (
-        "hustings-supervise",
-        &["hustings-protocol", "hustings-system", "hustings-authority"],
-    ),
+    ("hustings-draw", &["hustings-protocol", "hustings-theory", "hustings-system"]),
+    ("hustings-authority", &["hustings-protocol", "hustings-system", "hustings-fence"]),
+    ("hustings-supervise", &["hustings-protocol", "hustings-system", "hustings-authority"]),
     (
         "hustings-node",
         &[
@@ -84,17 +75,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("hustings-model", &["hustings-protocol"]),
     (
         "hustings-benches",
-        &[
-            "hustings-protocol",
-            "hustings-theory",
-            "hustings-sim",
-            "hustings-agent",
-        ],
+        &["hustings-protocol", "hustings-theory", "hustings-sim", "hustings-agent"],
     ),
-    (
-        "hustings-field",
-        &["hustings-protocol", "hustings-sim", "hustings-testkit"],
-    ),
+    ("hustings-field", &["hustings-protocol", "hustings-sim", "hustings-testkit"]),
     ("hustings-testkit", &[]),
     ("xtask", &[]),
 ];
@@ -131,9 +114,7 @@ fn crates_use_only_allowed_crates() {
     for package in packages() {
         let name = &package.name;
         let Some((_, allowed)) = MAY_USE.iter().find(|(user, _)| user == name) else {
-            broken.push(format!(
-                "{name}: unknown here: say in MAY_USE what it may use"
-            ));
+            broken.push(format!("{name}: unknown here: say in MAY_USE what it may use"));
             continue;
         };
         // A crate's tests may enable its own features.
@@ -150,9 +131,7 @@ fn crates_use_only_allowed_crates() {
 #[test]
 fn protocols_depend_only_on_rand_core_and_serde() {
     let packages = packages();
-    let protocol = packages
-        .iter()
-        .find(|package| package.name == "hustings-protocol");
+    let protocol = packages.iter().find(|package| package.name == "hustings-protocol");
     let used = &protocol.expect("the protocols are a crate").dependencies;
     let broken: Vec<String> = used
         .iter()
@@ -165,9 +144,7 @@ fn protocols_depend_only_on_rand_core_and_serde() {
 #[test]
 fn node_has_no_clock_and_no_socket() {
     let packages = packages();
-    let node = packages
-        .iter()
-        .find(|package| package.name == "hustings-node");
+    let node = packages.iter().find(|package| package.name == "hustings-node");
     let used = &node.expect("the node is a crate").dependencies;
     let broken: Vec<String> = used
         .iter()
@@ -183,10 +160,7 @@ fn every_crate_inherits_the_lints_of_the_workspace() {
         .iter()
         .filter(|package| !inherits_lints(&package.manifest))
         .map(|package| {
-            format!(
-                "{}: add `[lints]`, `workspace = true` to its Cargo.toml",
-                package.name
-            )
+            format!("{}: add `[lints]`, `workspace = true` to its Cargo.toml", package.name)
         })
         .collect();
     assert_none(&broken);
@@ -201,35 +175,20 @@ fn inherited_lints_are_recognised() {
 }
 
 fn inherits_lints(manifest: &str) -> bool {
-    let lines: Vec<&str> = manifest
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
+    let lines: Vec<&str> =
+        manifest.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.contains(&"lints.workspace = true")
-        || lines
-            .windows(2)
-            .any(|pair| pair == ["[lints]", "workspace = true"])
+        || lines.windows(2).any(|pair| pair == ["[lints]", "workspace = true"])
 }
 
 /// Returns the members of the workspace from cargo's metadata.
 fn packages() -> Vec<Package> {
     let output = Command::new(env!("CARGO"))
-        .args([
-            "metadata",
-            "--offline",
-            "--no-deps",
-            "--format-version",
-            "1",
-        ])
+        .args(["metadata", "--offline", "--no-deps", "--format-version", "1"])
         .current_dir(root())
         .output()
         .expect("cargo starts");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
     list(&metadata["packages"]).iter().map(package).collect()
 }

@@ -15,9 +15,5 @@ fn root() -> &'static Path {
 /// Fails with one line for each broken rule.
 #[track_caller]
 fn assert_none(broken: &[String]) {
-    assert!(
-        broken.is_empty(),
-        "house rules broken:\n{}",
-        broken.join("\n")
-    );
+    assert!(broken.is_empty(), "house rules broken:\n{}", broken.join("\n"));
 }

@@ -114,9 +114,7 @@ fn no_crate_defines_a_type_name_twice() {
         }
         for (number, line) in outside_tests(&text) {
             if let Some(name) = type_name(line).filter(|it| !PATTERN_NAMES.contains(it)) {
-                let places = defined
-                    .entry((crate_of(&path), name.to_owned()))
-                    .or_default();
+                let places = defined.entry((crate_of(&path), name.to_owned())).or_default();
                 places.push(format!("{}:{number}", path.display()));
             }
         }
@@ -136,9 +134,7 @@ fn architecture_names_paths_that_exist_and_every_crate() {
     let mut broken = Vec::new();
     for path in named_paths(&text) {
         if !root().join(path).exists() {
-            broken.push(format!(
-                "ARCHITECTURE.md names `{path}`, which is not there"
-            ));
+            broken.push(format!("ARCHITECTURE.md names `{path}`, which is not there"));
         }
     }
     for entry in std::fs::read_dir(root().join("crates")).expect("crates/ is readable") {
@@ -169,11 +165,7 @@ fn openings_phrases_types_and_paths_are_recognised() {
 /// The crate that a path lies in: `crates/NAME`, or the first directory.
 fn crate_of(path: &Path) -> String {
     let parts = if path.starts_with("crates") { 2 } else { 1 };
-    let parts: Vec<_> = path
-        .iter()
-        .take(parts)
-        .map(|it| it.to_string_lossy())
-        .collect();
+    let parts: Vec<_> = path.iter().take(parts).map(|it| it.to_string_lossy()).collect();
     parts.join("/")
 }
 
@@ -213,8 +205,7 @@ fn type_name(line: &str) -> Option<&str> {
     };
     let kinds = ["struct ", "enum ", "trait ", "union "];
     let name = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
-    name.split(|it: char| !it.is_alphanumeric() && it != '_')
-        .next()
+    name.split(|it: char| !it.is_alphanumeric() && it != '_').next()
 }
 
 /// The paths between backticks that begin at the root of the project.

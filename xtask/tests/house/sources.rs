@@ -19,9 +19,7 @@ fn no_file_is_longer_than_600_lines() {
         let lines = text.lines().count();
         if lines > LONGEST_FILE_LINES {
             let path = path.display();
-            broken.push(format!(
-                "{path}: {lines} lines, more than {LONGEST_FILE_LINES}: split it"
-            ));
+            broken.push(format!("{path}: {lines} lines, more than {LONGEST_FILE_LINES}: split it"));
         }
     }
     assert_none(&broken);
@@ -30,11 +28,7 @@ fn no_file_is_longer_than_600_lines() {
 #[test]
 fn no_unfinished_code_remains() {
     // The marks are split, so that this file does not break its own rule.
-    let marks = [
-        concat!("todo", "!("),
-        concat!("unimplemented", "!("),
-        concat!("#[", "ignore"),
-    ];
+    let marks = [concat!("todo", "!("), concat!("unimplemented", "!("), concat!("#[", "ignore")];
     let mut broken = Vec::new();
     for Source { path, text } in sources() {
         for (number, line) in numbered(&text) {
@@ -111,10 +105,7 @@ mod h {
     fn j() {}
 }
 ";
-    let seen: Vec<&str> = outside_tests(text)
-        .into_iter()
-        .map(|(_, line)| line)
-        .collect();
+    let seen: Vec<&str> = outside_tests(text).into_iter().map(|(_, line)| line).collect();
     assert_eq!(seen, ["fn a() {}", "fn e() {", "    g();", "}"]);
 }
 
@@ -122,10 +113,7 @@ mod h {
 fn files_of_test_modules_are_found() {
     let check = |path: &str, expected: &str| {
         let text = "mod a;\n#[cfg(test)]\nmod b;\n".to_owned();
-        let source = Source {
-            path: path.into(),
-            text,
-        };
+        let source = Source { path: path.into(), text };
         assert_eq!(test_modules(&source), [Path::new(expected)]);
     };
     check("crates/x/src/lib.rs", "crates/x/src/b");
@@ -140,10 +128,7 @@ pub(crate) fn sources() -> Vec<Source> {
     paths.sort();
     let read = |path: PathBuf| Source {
         text: fs::read_to_string(&path).expect("sources are readable UTF-8"),
-        path: path
-            .strip_prefix(root())
-            .expect("below the root")
-            .to_owned(),
+        path: path.strip_prefix(root()).expect("below the root").to_owned(),
     };
     paths.into_iter().map(read).collect()
 }
@@ -165,9 +150,7 @@ fn collect(directory: &Path, paths: &mut Vec<PathBuf>) {
 /// Returns true for files of tests, examples and benchmarks.
 pub(crate) fn is_test_file(path: &Path) -> bool {
     let is_test = |part: &std::ffi::OsStr| {
-        ["tests", "tests.rs", "examples", "benches"]
-            .iter()
-            .any(|it| part == *it)
+        ["tests", "tests.rs", "examples", "benches"].iter().any(|it| part == *it)
     };
     path.iter().any(is_test)
 }
@@ -208,14 +191,8 @@ pub(crate) fn outside_tests(text: &str) -> Vec<(usize, &str)> {
 /// Returns the files of `#[cfg(test)] mod name;`, without their extension.
 fn test_modules(source: &Source) -> Vec<PathBuf> {
     let path = &source.path;
-    let is_root = ["lib.rs", "main.rs", "mod.rs"]
-        .iter()
-        .any(|root| path.ends_with(root));
-    let home = if is_root {
-        path.with_file_name("")
-    } else {
-        path.with_extension("")
-    };
+    let is_root = ["lib.rs", "main.rs", "mod.rs"].iter().any(|root| path.ends_with(root));
+    let home = if is_root { path.with_file_name("") } else { path.with_extension("") };
     let lines: Vec<&str> = source.text.lines().map(str::trim).collect();
     let declared = lines.windows(2).filter(|pair| pair[0] == "#[cfg(test)]");
     let names = declared.filter_map(|pair| pair[1].strip_prefix("mod ")?.strip_suffix(';'));

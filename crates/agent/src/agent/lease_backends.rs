@@ -59,17 +59,8 @@ impl LeaseBackends {
         let (words, heard) = mpsc::unbounded_channel();
         let (saved, told) = mpsc::unbounded_channel();
         let stopped = Arc::new(Notify::new());
-        let backend_events = BackendEvents {
-            words: heard,
-            saved: told,
-            stopped: stopped.clone(),
-        };
-        let lease_backends = Self {
-            part,
-            words,
-            saved,
-            stopped,
-        };
+        let backend_events = BackendEvents { words: heard, saved: told, stopped: stopped.clone() };
+        let lease_backends = Self { part, words, saved, stopped };
         (lease_backends, backend_events)
     }
 
@@ -113,10 +104,7 @@ impl LeaseBackends {
         quorum: &QuorumConfig,
         member: &str,
     ) -> Result<Authority, String> {
-        let me = Candidate {
-            priority: group.priority,
-            id: member_id(member),
-        };
+        let me = Candidate { priority: group.priority, id: member_id(member) };
         let is_whole = self.part != VoterPart::Asks;
         let votes = is_whole && quorum.is_voter(member);
         let (votes, kept) = match quorum.state.as_deref().filter(|_| votes) {
@@ -126,10 +114,7 @@ impl LeaseBackends {
             }
             None => (None, Kept::default()),
         };
-        let role = Role {
-            votes,
-            stands: is_whole && group.campaigns,
-        };
+        let role = Role { votes, stands: is_whole && group.campaigns };
         // A restarted member must differ from its earlier incarnations. Its number is random, not
         // counted.
         let rng = Xoshiro256PlusPlus::from_seed(rand_seed());
@@ -257,20 +242,10 @@ fn spawn(
     let failed = |error: StoreConfigError| error.to_string();
     match store {
         #[cfg(feature = "etcd")]
-        StoreKind::Etcd {
-            endpoints,
-            login,
-            ca,
-        } => {
+        StoreKind::Etcd { endpoints, login, ca } => {
             use crate::authority::etcd::{Etcd, EtcdConfig, Login};
-            let login = login
-                .clone()
-                .map(|(user, password)| Login { user, password });
-            let config = EtcdConfig {
-                endpoints: endpoints.clone(),
-                login,
-                ca: ca.clone(),
-            };
+            let login = login.clone().map(|(user, password)| Login { user, password });
+            let config = EtcdConfig { endpoints: endpoints.clone(), login, ca: ca.clone() };
             let store = Etcd::new(config, &terms).map_err(failed)?;
             Ok(LeaseClient::spawn(store, terms, memory, group, words))
         }

@@ -173,10 +173,7 @@ impl Loop {
     fn start(&mut self) {
         let now = clock::now();
         for (group, config) in self.groups.iter_mut().zip(&self.config.groups) {
-            if config
-                .multicast
-                .is_some_and(|it| !self.udp_transport.hears(it))
-            {
+            if config.multicast.is_some_and(|it| !self.udp_transport.hears(it)) {
                 group.give_up_multicast();
             }
             group.start(now, &mut self.outbox);
@@ -191,10 +188,7 @@ impl Loop {
         };
         for group in &mut self.groups {
             group.note_pause(now, now - due);
-            if group
-                .longest_pause()
-                .is_some_and(|longest| now - due > longest)
-            {
+            if group.longest_pause().is_some_and(|longest| now - due > longest) {
                 group.wake_from_pause(now, now - due, &mut self.outbox);
             }
         }
@@ -213,12 +207,7 @@ impl Loop {
     }
 
     fn hear_datagram(&mut self, datagram: Datagram, buffer: &mut [u8]) {
-        let Datagram {
-            way,
-            length,
-            from,
-            at,
-        } = datagram;
+        let Datagram { way, length, from, at } = datagram;
         self.on_frame(at, way, from, &mut buffer[..length]);
     }
 
@@ -281,11 +270,7 @@ impl Loop {
         let group_index = position(Keyring::knows).or_else(|| position(Keyring::is_of_group));
         let group_index = group_index.unwrap_or(0); // the first group then counts it as another group's
         let version = frame.first().copied().unwrap_or(VERSION);
-        match self.groups[group_index]
-            .keyring()
-            .open(frame)
-            .and_then(Frame::decode)
-        {
+        match self.groups[group_index].keyring().open(frame).and_then(Frame::decode) {
             Ok(frame) => self.dispatch(now, way, from, group_index, &frame),
             Err(why) => {
                 if why == Rejected::Group && way == Channel::Multicast {
@@ -353,13 +338,7 @@ impl Loop {
                 // The caller may have stopped waiting.
                 let _ = answer.send(self.status());
             }
-            Control::StepDown {
-                group,
-                span,
-                transferee,
-                resignation,
-                done,
-            } => {
+            Control::StepDown { group, span, transferee, resignation, done } => {
                 if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
                     match resignation {
                         Some(why) => group.resign(now, span, why, &mut self.outbox),
@@ -418,10 +397,7 @@ impl Loop {
         let others: Option<Vec<SocketAddr>> =
             self.groups.iter().map(Group::duplicate_name).collect();
         let address = *others?.first()?;
-        Some(Ended::DuplicateName {
-            member: self.config.name.clone(),
-            address,
-        })
+        Some(Ended::DuplicateName { member: self.config.name.clone(), address })
     }
 
     /// Sends every frame in the outbox.

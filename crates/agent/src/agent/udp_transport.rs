@@ -49,12 +49,7 @@ pub(super) struct Datagram {
 impl Datagram {
     fn received(way: Channel, length: usize, from: SocketAddr) -> Self {
         let at = clock::now();
-        Self {
-            way,
-            length,
-            from,
-            at,
-        }
+        Self { way, length, from, at }
     }
 }
 
@@ -63,10 +58,8 @@ impl UdpTransport {
     /// available, logs a warning and continues without it.
     pub(super) fn open(config: &AgentConfig) -> Result<(Self, TcpListener), StartError> {
         let opened = own_and_listener(config.bind, config.interface, ports(config));
-        let (own, listener, address) = opened.map_err(|source| StartError::Bind {
-            address: config.bind,
-            source,
-        })?;
+        let (own, listener, address) =
+            opened.map_err(|source| StartError::Bind { address: config.bind, source })?;
         if config.next_free_port && address.port() != config.bind.port() {
             tracing::info!(
                 "port {} is in use on this host: receiving at port {} instead; to choose one, set bind",
@@ -87,12 +80,7 @@ impl UdpTransport {
                 ),
             }
         }
-        let udp_transport = Self {
-            own,
-            address,
-            multicasts,
-            turn: AtomicUsize::new(0),
-        };
+        let udp_transport = Self { own, address, multicasts, turn: AtomicUsize::new(0) };
         Ok((udp_transport, listener))
     }
 
@@ -215,10 +203,7 @@ mod tests {
             http: None,
             metrics: None,
             insecure: false,
-            groups: vec![GroupConfig {
-                multicast,
-                ..GroupConfig::plain("ports", protocol)
-            }],
+            groups: vec![GroupConfig { multicast, ..GroupConfig::plain("ports", protocol) }],
         }
     }
 
@@ -246,17 +231,11 @@ mod tests {
         let (other, _other_listens) = open(true).unwrap_or_else(|error| panic!("{error}"));
         let taken = [&one, &other].map(|it| it.address().port());
         let next = first..=first + NEXT_PORTS;
-        assert!(
-            taken[0] < taken[1] && taken.iter().all(|it| next.contains(it)),
-            "{taken:?}"
-        );
+        assert!(taken[0] < taken[1] && taken.iter().all(|it| next.contains(it)), "{taken:?}");
         let refused = UdpTransport::open(&config(taken[0], false, None));
         let refused = refused.err().map(|error| error.to_string());
         let refused = refused.expect("a port that was asked for is not exchanged");
-        assert!(
-            refused.contains("another process listens there"),
-            "{refused}"
-        );
+        assert!(refused.contains("another process listens there"), "{refused}");
     }
 
     /// The first datagram is already in the kernel's buffer when it is received; the others arrive
@@ -265,12 +244,7 @@ mod tests {
     async fn each_datagram_carries_its_own_time_of_arrival() {
         let opened = super::own_and_listener((HOME, 0).into(), HOME, vec![0]);
         let (own, _listener, address) = opened.unwrap();
-        let udp_transport = UdpTransport {
-            own,
-            address,
-            multicasts: Vec::new(),
-            turn: 0.into(),
-        };
+        let udp_transport = UdpTransport { own, address, multicasts: Vec::new(), turn: 0.into() };
         udp_transport.ready().await;
         let mut buffer = [0; 16];
         udp_transport.send(address, b"first").unwrap();

@@ -51,21 +51,17 @@ fn intervals(protocol: &ProtocolConfig) -> Vec<(&'static str, Duration, Bounds)>
                 ("answer_within", config.answer_within, LISTEN_BOUNDS),
                 ("victory_within", config.victory_within, LISTEN_BOUNDS),
             ];
-            waits
-                .into_iter()
-                .chain(election_timeout(config.election_timeout))
-                .collect()
+            waits.into_iter().chain(election_timeout(config.election_timeout)).collect()
         }
-        ProtocolConfig::ChangRoberts(config) => election_timeout(config.election_timeout)
-            .into_iter()
-            .collect(),
-        ProtocolConfig::ModifiedRing(config) => election_timeout(config.election_timeout)
-            .into_iter()
-            .collect(),
-        ProtocolConfig::Probabilistic(config) => vec![
-            ("hop", config.hop, WAIT_BOUNDS),
-            ("spread", config.spread, WAIT_BOUNDS),
-        ],
+        ProtocolConfig::ChangRoberts(config) => {
+            election_timeout(config.election_timeout).into_iter().collect()
+        }
+        ProtocolConfig::ModifiedRing(config) => {
+            election_timeout(config.election_timeout).into_iter().collect()
+        }
+        ProtocolConfig::Probabilistic(config) => {
+            vec![("hop", config.hop, WAIT_BOUNDS), ("spread", config.spread, WAIT_BOUNDS)]
+        }
         ProtocolConfig::NoElection => Vec::new(),
     }
 }
@@ -75,40 +71,30 @@ pub(super) fn check_ttl(group: &GroupConfig) -> Result<(), AgentConfigError> {
         return Ok(());
     };
     let checked = TTL_BOUNDS.check(ttl);
-    checked
-        .map(drop)
-        .map_err(|what| AgentConfigError::Interval {
-            group: group.name.clone(),
-            interval: "ttl",
-            what: format!("{ttl}: {what}"),
-        })
+    checked.map(drop).map_err(|what| AgentConfigError::Interval {
+        group: group.name.clone(),
+        interval: "ttl",
+        what: format!("{ttl}: {what}"),
+    })
 }
 
 /// Checks that the addresses of members and stores can be used. Addresses of stores may hold
 /// passwords, so errors do not show them.
 pub(super) fn check_places(group: &GroupConfig) -> Result<(), AgentConfigError> {
-    let refused = |field, what| AgentConfigError::Place {
-        group: group.name.clone(),
-        field,
-        what,
-    };
+    let refused = |field, what| AgentConfigError::Place { group: group.name.clone(), field, what };
     for place in &group.join {
         let unfit = |what| refused("join", format!("`{place}`: {what}"));
         values::place(place).map_err(unfit)?;
     }
     match &group.authority {
         AuthorityConfig::Store(StoreConfig {
-            store: StoreKind::Etcd { endpoints, .. },
-            ..
+            store: StoreKind::Etcd { endpoints, .. }, ..
         }) => {
             for endpoint in endpoints {
                 values::endpoint(endpoint).map_err(|what| refused("etcd", what))?;
             }
         }
-        AuthorityConfig::Store(StoreConfig {
-            store: StoreKind::Postgres { url },
-            ..
-        }) => {
+        AuthorityConfig::Store(StoreConfig { store: StoreKind::Postgres { url }, .. }) => {
             values::postgres(url).map_err(|what| refused("postgres", what))?;
         }
         AuthorityConfig::Nobody | AuthorityConfig::Quorum(_) => {}

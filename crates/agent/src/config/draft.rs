@@ -216,10 +216,7 @@ impl PartialConfig {
     /// Returns the first value that cannot be used, and its place.
     pub fn settle(&self) -> Result<AgentConfig, Complaint> {
         let any = self.any();
-        let groups = self
-            .groups
-            .iter()
-            .map(|group| self.settle_group(group, any));
+        let groups = self.groups.iter().map(|group| self.settle_group(group, any));
         let groups = groups.collect::<Result<Vec<_>, _>>()?;
         let bind = value(&self.bind).unwrap_or(SocketAddr::new(any, PORT));
         let config = AgentConfig {
@@ -278,9 +275,7 @@ impl PartialConfig {
             target: group.target().map_err(complain)?,
             authority: self.authority(group).map_err(complain)?,
             council: group.council().map_err(complain)?,
-            multicast: value(&group.multicast)
-                .unwrap_or(OrOff::On(default_multicast(any)))
-                .on(),
+            multicast: value(&group.multicast).unwrap_or(OrOff::On(default_multicast(any))).on(),
             join: value(&group.join).unwrap_or_default(),
             trace: value(&group.trace),
         })
@@ -365,10 +360,7 @@ impl PartialGroupConfig {
             }
             ProtocolName::Bully => {
                 let bound = value(&self.bound).unwrap_or(BOUND);
-                Ok(ProtocolConfig::bully_field(
-                    bound,
-                    election_timeout.unwrap_or(ELECTION_TIMEOUT),
-                ))
+                Ok(ProtocolConfig::bully_field(bound, election_timeout.unwrap_or(ELECTION_TIMEOUT)))
             }
             ProtocolName::ChangRoberts => Ok(ProtocolConfig::chang_roberts_field(
                 election_timeout.unwrap_or(ELECTION_TIMEOUT),
@@ -414,10 +406,7 @@ impl PartialGroupConfig {
         view.map(Some).ok_or_else(|| {
             let (least, most) = (VIEW_BOUNDS.start(), VIEW_BOUNDS.end());
             let what = format!("view {value}: choose from {least} to {most}");
-            Misfit {
-                place: *place,
-                what,
-            }
+            Misfit { place: *place, what }
         })
     }
 
@@ -433,27 +422,18 @@ impl PartialGroupConfig {
             ("takeover", place(&self.takeover)),
         ];
         let bound = [("bound", place(&self.bound))];
-        let few = [
-            ("k", place(&self.k)),
-            ("view", place(&self.view)),
-            ("target", place(&self.target)),
-        ];
+        let few =
+            [("k", place(&self.k)), ("view", place(&self.view)), ("target", place(&self.target))];
         let election_timeout = [("patience", place(&self.election_timeout))];
         let priority = [("priority", place(&self.priority))];
         let (strangers, reason): (Vec<_>, _) = match protocol {
             ProtocolName::NoElection => {
                 let few = few.into_iter().filter(|(field, _)| *field != "view");
                 let others = bound.into_iter().chain(election_timeout).chain(few);
-                (
-                    families.into_iter().chain(others).collect(),
-                    "it elects nobody",
-                )
+                (families.into_iter().chain(others).collect(), "it elects nobody")
             }
             ProtocolName::Probabilistic => match place(&self.election_timeout) {
-                Some(_) => (
-                    election_timeout.to_vec(),
-                    "its time-outs follow from bound and k",
-                ),
+                Some(_) => (election_timeout.to_vec(), "its time-outs follow from bound and k"),
                 None => (families.to_vec(), FOR_THE_FAMILY),
             },
             _ if few.iter().any(|(_, place)| place.is_some()) => {
@@ -468,9 +448,7 @@ impl PartialGroupConfig {
                 None => (families.to_vec(), FOR_THE_FAMILY),
             },
         };
-        let written = strangers
-            .into_iter()
-            .find_map(|(field, place)| Some((field, place?)));
+        let written = strangers.into_iter().find_map(|(field, place)| Some((field, place?)));
         written.map_or(Ok(()), |(field, place)| {
             let what = format!("{field} means nothing to protocol {protocol}: {reason}");
             Err(Misfit { place, what })
@@ -519,46 +497,25 @@ impl PartialGroupConfig {
 
     fn listen(&self, announce: Duration, usual: Listen) -> Result<Listen, Misfit> {
         match (&self.listen, &self.listen_miss) {
-            (
-                Some(Sourced {
-                    value: ListenFor::Span(span),
-                    place,
-                }),
-                _,
-            ) if *span <= announce => Err(Misfit {
-                place: *place,
-                what: format!(
-                    "listen {span} is not more than announce {announce}: every leader would be missed; choose {} or more, or auto",
-                    announce * 2
-                ),
-            }),
-            (
-                Some(Sourced {
-                    value: ListenFor::Span(span),
-                    ..
-                }),
-                Some(miss),
-            ) => Err(Misfit {
+            (Some(Sourced { value: ListenFor::Span(span), place }), _) if *span <= announce => {
+                Err(Misfit {
+                    place: *place,
+                    what: format!(
+                        "listen {span} is not more than announce {announce}: every leader would be missed; choose {} or more, or auto",
+                        announce * 2
+                    ),
+                })
+            }
+            (Some(Sourced { value: ListenFor::Span(span), .. }), Some(miss)) => Err(Misfit {
                 place: miss.place,
                 what: format!(
                     "listen-miss means nothing with listen {span}: it is for listen auto"
                 ),
             }),
-            (
-                Some(Sourced {
-                    value: ListenFor::Span(span),
-                    ..
-                }),
-                None,
-            ) => Ok(Listen::For(*span)),
-            (
-                Some(Sourced {
-                    value: ListenFor::Auto,
-                    ..
-                })
-                | None,
-                miss,
-            ) => Ok(value(miss).map_or(usual, |miss| Listen::Measured { miss })),
+            (Some(Sourced { value: ListenFor::Span(span), .. }), None) => Ok(Listen::For(*span)),
+            (Some(Sourced { value: ListenFor::Auto, .. }) | None, miss) => {
+                Ok(value(miss).map_or(usual, |miss| Listen::Measured { miss }))
+            }
         }
     }
 }

@@ -36,17 +36,10 @@ pub fn read(path: &Path) -> Result<PartialConfig, Complaint> {
     })?;
     let mut draft = parse(path, &text)?;
     if ["key", "keys"].iter().any(|field| mentions(&text, field)) {
-        keys::check_readers(path).map_err(|what| Complaint {
-            place: None,
-            what,
-            file: None,
-        })?;
+        keys::check_readers(path).map_err(|what| Complaint { place: None, what, file: None })?;
     }
     let keys = draft.groups.iter().filter_map(|group| group.keys.as_ref());
-    if keys
-        .flat_map(|keys| &keys.value)
-        .any(|key| String::from(key.clone()) == EXAMPLE_KEY)
-    {
+    if keys.flat_map(|keys| &keys.value).any(|key| String::from(key.clone()) == EXAMPLE_KEY) {
         let shown = path.display();
         draft.warnings.push(format!(
             "{shown} has the example's key, which everybody knows: put what `hustings keys generate` prints in its place"
@@ -58,8 +51,7 @@ pub fn read(path: &Path) -> Result<PartialConfig, Complaint> {
 /// True if a line of `text` sets `field`.
 fn mentions(text: &str, field: &str) -> bool {
     let name = |line: &str| line.split_once('=').map(|(name, _)| name.trim().to_owned());
-    text.lines()
-        .any(|line| name(line).as_deref() == Some(field))
+    text.lines().any(|line| name(line).as_deref() == Some(field))
 }
 
 /// Parses `text`, the content of the file at `path`. Paths in it are relative to that file's
@@ -147,20 +139,15 @@ fn read_group(table: &Table<'_>) -> Result<PartialGroupConfig, Complaint> {
         announce: table.text("announce", values::announce)?,
         suppress: table.text("suppress", values::suppress)?,
         listen: table.text("listen", values::listen)?,
-        listen_miss: table.number("listen-miss", "more than 0 and less than 1", |it| {
-            it > 0.0 && it < 1.0
-        })?,
-        loss: table.number("loss", "0 or more and less than 1", |it| {
-            (0.0..1.0).contains(&it)
-        })?,
+        listen_miss: table
+            .number("listen-miss", "more than 0 and less than 1", |it| it > 0.0 && it < 1.0)?,
+        loss: table.number("loss", "0 or more and less than 1", |it| (0.0..1.0).contains(&it))?,
         takeover: table.text("takeover", values::takeover)?,
         election_timeout: table.text("patience", values::wait)?,
         bound: table.text("bound", values::wait)?,
         k: table.whole("k")?,
         view: table.whole("view")?,
-        target: table.number("target", "more than 0 and less than 1", |it| {
-            it > 0.0 && it < 1.0
-        })?,
+        target: table.number("target", "more than 0 and less than 1", |it| it > 0.0 && it < 1.0)?,
         voters: table.texts("voters", values::voter)?,
         etcd: table.texts("etcd", values::endpoint)?,
         etcd_user: table.text("etcd-user", values::login)?,

@@ -53,10 +53,7 @@ fn non_voter(member: &str, group: &GroupConfig, quorum: &QuorumConfig) -> NonVot
     let (doubt, hint) = match (meant(member, quorum), file) {
         (Some((voter, true)), _) => (
             Doubt::Strong,
-            format!(
-                ": {}, or write `{member}` in voters, on all members",
-                suggestion(voter)
-            ),
+            format!(": {}, or write `{member}` in voters, on all members", suggestion(voter)),
         ),
         (_, Some(path)) => (
             Doubt::Strong,
@@ -67,10 +64,7 @@ fn non_voter(member: &str, group: &GroupConfig, quorum: &QuorumConfig) -> NonVot
         ),
         (Some((voter, false)), None) => (
             Doubt::Some,
-            format!(
-                ": {}, or write `{member}` in voters, on all members",
-                suggestion(voter)
-            ),
+            format!(": {}, or write `{member}` in voters, on all members", suggestion(voter)),
         ),
         (None, None) => (Doubt::Slight, String::new()),
     };
@@ -126,18 +120,10 @@ mod tests {
             ("witness", short, Some((Doubt::Slight, ""))),
             ("d", ["a", "b", "c"], Some((Doubt::Slight, ""))),
             ("db4", ["db1", "db2", "db3"], Some((Doubt::Slight, ""))),
-            (
-                "web-d",
-                ["web-a", "web-b", "web-c"],
-                Some((Doubt::Slight, "")),
-            ),
+            ("web-d", ["web-a", "web-b", "web-c"], Some((Doubt::Slight, ""))),
             (
                 "db1.eu.example.org",
-                [
-                    "db1.us.example.org",
-                    "db2.us.example.org",
-                    "db3.us.example.org",
-                ],
+                ["db1.us.example.org", "db2.us.example.org", "db3.us.example.org"],
                 Some((Doubt::Slight, "")),
             ),
         ] {

@@ -181,8 +181,7 @@ pub fn takeover(text: &str) -> Result<Takeover, Refusal> {
 
 /// Parses an address with a port.
 pub fn address(text: &str) -> Result<SocketAddr, Refusal> {
-    text.parse()
-        .map_err(|_| format!("{}, as in 0.0.0.0:7400 or [::]:7400", not_an_address(text)))
+    text.parse().map_err(|_| format!("{}, as in 0.0.0.0:7400 or [::]:7400", not_an_address(text)))
 }
 
 /// Returns the problem with an address.
@@ -288,14 +287,8 @@ mod tests {
 
     #[test]
     fn protocol_names_display_as_they_parse() {
-        for name in [
-            "announce",
-            "suppress",
-            "earliest",
-            "bully",
-            "chang-roberts",
-            "modified-ring",
-        ] {
+        for name in ["announce", "suppress", "earliest", "bully", "chang-roberts", "modified-ring"]
+        {
             let protocol: Result<ProtocolName, _> = name.parse();
             assert_eq!(protocol.map(|it| it.to_string()).as_deref(), Ok(name));
         }
@@ -303,24 +296,10 @@ mod tests {
 
     #[test]
     fn place_is_a_host_with_a_port() {
-        for good in [
-            "10.0.0.2:7400",
-            "[::1]:7400",
-            "host:1",
-            "a.example.org:65535",
-        ] {
+        for good in ["10.0.0.2:7400", "[::1]:7400", "host:1", "a.example.org:65535"] {
             assert_eq!(place(good).as_deref(), Ok(good));
         }
-        for bad in [
-            "10.0.0.2",
-            "host:",
-            ":7400",
-            "host:0",
-            "host:65536",
-            "::1:7400",
-            "a b:1",
-            "",
-        ] {
+        for bad in ["10.0.0.2", "host:", ":7400", "host:0", "host:65536", "::1:7400", "a b:1", ""] {
             assert!(place(bad).is_err(), "{bad}");
         }
     }
@@ -349,12 +328,7 @@ mod tests {
 
     #[test]
     fn multicast_address_that_needs_a_zone_is_refused() {
-        for good in [
-            "239.255.72.85:1",
-            "[ff05::1]:1",
-            "[ff18::1]:1",
-            "[ff0e::1]:1",
-        ] {
+        for good in ["239.255.72.85:1", "[ff05::1]:1", "[ff18::1]:1", "[ff0e::1]:1"] {
             assert!(multicast(good).is_ok(), "{good}");
         }
         for local in ["[ff01::1]:1", "[ff02::1]:1", "[ff12::1]:1", "[ff02::1%2]:1"] {

@@ -79,9 +79,7 @@ impl Sheet<'_, '_> {
     fn health(&mut self) -> fmt::Result {
         let help = "How this member stands in its group: 1 for the state that it is in.";
         let gauge = MetricType::Gauge;
-        let mut metric = self
-            .encoder
-            .encode_descriptor("health", help, None, gauge)?;
+        let mut metric = self.encoder.encode_descriptor("health", help, None, gauge)?;
         for group in self.groups {
             for state in HealthState::ALL {
                 let labels = [("group", group.name()), ("state", state.name())];
@@ -158,11 +156,9 @@ impl Sheet<'_, '_> {
             "Whether this member takes no tenure from its store, and cannot follow a leader that fails: the store was set back, its era is over, or something is in the way. `hustings status` says what to do.",
             |group| group.tenure.as_ref()?.shut_out.map(u32::from),
         )?;
-        self.counter(
-            "tenure_refusals",
-            "Attempts of this member at tenure that failed.",
-            |group| group.counters.tenure_refusals,
-        )
+        self.counter("tenure_refusals", "Attempts of this member at tenure that failed.", |group| {
+            group.counters.tenure_refusals
+        })
     }
 
     /// Writes what a member knows of a group in which each member knows only a partial view.
@@ -218,32 +214,14 @@ impl Sheet<'_, '_> {
             "Whether every class of hosts has as many seats filled as it must have.",
             |group| Some(u32::from(centre(group)?.is_filled())),
         )?;
-        self.gauge(
-            "council_peak_replies",
-            "The most replies that came in one round.",
-            |group| Some(centre(group)?.peak_replies),
-        )?;
+        self.gauge("council_peak_replies", "The most replies that came in one round.", |group| {
+            Some(centre(group)?.peak_replies)
+        })?;
         let counters: [(&str, &str, CentreCount); 4] = [
-            (
-                "council_rounds",
-                "Rounds in which this centre called hosts.",
-                |it| it.rounds,
-            ),
-            (
-                "council_replies",
-                "Replies of hosts to this centre.",
-                |it| it.replies,
-            ),
-            (
-                "council_late_replies",
-                "Those that came after their round was over.",
-                |it| it.late,
-            ),
-            (
-                "council_changes",
-                "How often this centre's council has changed.",
-                |it| it.changes,
-            ),
+            ("council_rounds", "Rounds in which this centre called hosts.", |it| it.rounds),
+            ("council_replies", "Replies of hosts to this centre.", |it| it.replies),
+            ("council_late_replies", "Those that came after their round was over.", |it| it.late),
+            ("council_changes", "How often this centre's council has changed.", |it| it.changes),
         ];
         for (name, help, count) in counters {
             let counter = MetricType::Counter;
@@ -258,26 +236,18 @@ impl Sheet<'_, '_> {
 
     fn frames(&mut self) -> fmt::Result {
         let counters: [(&str, &str, Count); 10] = [
-            (
-                "frames_sent",
-                "Frames sent; a multicast counts once.",
-                |it| it.sent,
-            ),
-            (
-                "election_frames_sent",
-                "Messages of the election among the frames sent.",
-                |it| it.election_sent,
-            ),
+            ("frames_sent", "Frames sent; a multicast counts once.", |it| it.sent),
+            ("election_frames_sent", "Messages of the election among the frames sent.", |it| {
+                it.election_sent
+            }),
             (
                 "tenure_frames_sent",
                 "Questions about tenure and answers to them among the frames sent.",
                 |it| it.tenure_sent,
             ),
-            (
-                "council_frames_sent",
-                "Messages of a council among the frames sent.",
-                |it| it.council_sent,
-            ),
+            ("council_frames_sent", "Messages of a council among the frames sent.", |it| {
+                it.council_sent
+            }),
             (
                 "challenge_frames_sent",
                 "Challenges among the frames sent: a process that was not heard before is to prove that it runs.",
@@ -289,21 +259,13 @@ impl Sheet<'_, '_> {
                 |it| it.unsent,
             ),
             ("frames_heard", "Frames let in.", |it| it.heard),
-            (
-                "frames_copied",
-                "Frames to all that had come by another way before.",
-                |it| it.copies,
-            ),
-            (
-                "namesakes",
-                "Frames from somebody else who goes by this member's name.",
-                |it| it.namesakes,
-            ),
-            (
-                "pauses",
-                "How often this member had not run for longer than others wait.",
-                |it| it.pauses,
-            ),
+            ("frames_copied", "Frames to all that had come by another way before.", |it| it.copies),
+            ("namesakes", "Frames from somebody else who goes by this member's name.", |it| {
+                it.namesakes
+            }),
+            ("pauses", "How often this member had not run for longer than others wait.", |it| {
+                it.pauses
+            }),
         ];
         for (name, help, count) in counters {
             self.counter(name, help, |group| count(&group.counters))?;

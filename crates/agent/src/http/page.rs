@@ -23,14 +23,8 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 pub(super) fn routes() -> Router<Interface> {
     Router::new()
         .route("/", get(async || file("text/html; charset=utf-8", PAGE)))
-        .route(
-            "/page.css",
-            get(async || file("text/css; charset=utf-8", STYLE)),
-        )
-        .route(
-            "/page.js",
-            get(async || file("text/javascript; charset=utf-8", SCRIPT)),
-        )
+        .route("/page.css", get(async || file("text/css; charset=utf-8", STYLE)))
+        .route("/page.js", get(async || file("text/javascript; charset=utf-8", SCRIPT)))
 }
 
 /// Returns a file of the page. The browser must not cache it, because the next release of the agent
@@ -80,26 +74,14 @@ mod tests {
     #[test]
     fn script_computes_no_verdict_and_no_countdown() {
         let uses: Vec<&str> = SCRIPT.matches("sinceAnswer()").collect();
-        assert_eq!(
-            uses.len(),
-            2,
-            "how long ago the agent was asked, and no more"
-        );
-        for computed in [
-            "+ sinceAnswer",
-            "- sinceAnswer",
-            "WITHIN_S",
-            "setInterval(ask",
-        ] {
+        assert_eq!(uses.len(), 2, "how long ago the agent was asked, and no more");
+        for computed in ["+ sinceAnswer", "- sinceAnswer", "WITHIN_S", "setInterval(ask"] {
             assert!(!SCRIPT.contains(computed), "{computed}");
         }
         let verdict = SCRIPT.matches("health.summary").count();
         assert!(verdict > 0, "the agent's verdict is shown");
         let tones = SCRIPT.matches("\"wary\"").count();
-        assert_eq!(
-            tones, 2,
-            "which tone a level has, and which tones there are"
-        );
+        assert_eq!(tones, 2, "which tone a level has, and which tones there are");
         assert!(!SCRIPT.contains("unanswered") && SCRIPT.contains("silent_for"));
     }
 

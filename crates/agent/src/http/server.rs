@@ -213,10 +213,7 @@ mod tests {
 
     use super::*;
 
-    const BOUNDS: Bounds = Bounds {
-        connections: 4,
-        idle: Duration::from_millis(200),
-    };
+    const BOUNDS: Bounds = Bounds { connections: 4, idle: Duration::from_millis(200) };
     /// Longer than anything here takes.
     const SOON: Duration = Duration::from_secs(10);
 
@@ -234,10 +231,7 @@ mod tests {
 
     async fn open(address: SocketAddr, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(address).await.expect("it listens");
-        stream
-            .write_all(request.as_bytes())
-            .await
-            .expect("it is open");
+        stream.write_all(request.as_bytes()).await.expect("it is open");
         stream
     }
 
@@ -245,9 +239,7 @@ mod tests {
     async fn rest(stream: &mut TcpStream) -> String {
         let mut text = Vec::new();
         // A reset closes the connection too.
-        let _ = timeout(SOON, stream.read_to_end(&mut text))
-            .await
-            .expect("it is closed in time");
+        let _ = timeout(SOON, stream.read_to_end(&mut text)).await.expect("it is closed in time");
         String::from_utf8(text).expect("text")
     }
 
@@ -281,17 +273,12 @@ mod tests {
                 }
             }
         };
-        timeout(SOON, trickle)
-            .await
-            .expect("it is closed while it trickles");
+        timeout(SOON, trickle).await.expect("it is closed while it trickles");
     }
 
     #[tokio::test]
     async fn silent_connections_make_room_for_new_ones_and_busy_ones_stay() {
-        let bounds = Bounds {
-            idle: Duration::from_secs(600),
-            ..BOUNDS
-        };
+        let bounds = Bounds { idle: Duration::from_secs(600), ..BOUNDS };
         let address = server(bounds).await;
         let _busy = [open(address, NEVER).await, open(address, NEVER).await];
         let mut silent = Vec::new();
@@ -334,14 +321,8 @@ mod tests {
         let with_body = "GET /now HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\nx";
         let said = rest(&mut open(address, with_body).await).await;
         assert!(said.starts_with("HTTP/1.1 413 "), "{said}");
-        let long = format!(
-            "GET /now HTTP/1.1\r\nX: {}\r\n\r\n",
-            "x".repeat(MOST_HEAD_BYTES)
-        );
+        let long = format!("GET /now HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(MOST_HEAD_BYTES));
         let said = rest(&mut open(address, &long).await).await;
-        assert!(
-            said.starts_with("HTTP/1.1 431 ") || said.is_empty(),
-            "{said}"
-        );
+        assert!(said.starts_with("HTTP/1.1 431 ") || said.is_empty(), "{said}");
     }
 }

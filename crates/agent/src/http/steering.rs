@@ -105,10 +105,7 @@ impl Steering {
 
     /// Answers requests until the program ends.
     pub async fn serve(self, agent: Handle) {
-        let Self {
-            listener,
-            file: _file,
-        } = self;
+        let Self { listener, file: _file } = self;
         let owner = geteuid().as_raw();
         let allowed = Router::new()
             .route("/v1/groups/{group}/step-down", post(step_down))
@@ -290,10 +287,7 @@ async fn step_down(
             let handed = handed.map_err(|why| not_handed_over(&agent, &group, &why))?;
             answer["to"] = Value::String(transferee);
             answer["taken"] = Value::Bool(handed == TransferOutcome::Taken);
-            if let TransferOutcome::Missed {
-                within: Some(within),
-            } = handed
-            {
+            if let TransferOutcome::Missed { within: Some(within) } = handed {
                 answer["within"] = Value::String(within.to_string());
             }
         }
@@ -358,11 +352,7 @@ impl Wish {
     /// Parses `for=10s&to=NAME`. Each part may be missing.
     fn parse(query: Option<&str>) -> Result<Self, String> {
         let (mut span, mut transferee) = (None, None);
-        for part in query
-            .unwrap_or_default()
-            .split('&')
-            .filter(|it| !it.is_empty())
-        {
+        for part in query.unwrap_or_default().split('&').filter(|it| !it.is_empty()) {
             match part.split_once('=') {
                 Some(("for", text)) if span.is_none() => span = Some(step_down_for(text)?),
                 Some(("to", name)) if transferee.is_none() && !name.is_empty() => {
@@ -402,14 +392,7 @@ mod tests {
         let span = |query| Wish::parse(query).map(|wish| wish.span);
         assert_eq!(span(None), Ok(Duration::from_secs(10)));
         assert_eq!(span(Some("for=250ms")), Ok(Duration::from_millis(250)));
-        for query in [
-            "for=",
-            "for=5",
-            "for=0s",
-            "for=25h",
-            "four=10s",
-            "for=1s&for=2s",
-        ] {
+        for query in ["for=", "for=5", "for=0s", "for=25h", "four=10s", "for=1s&for=2s"] {
             assert!(Wish::parse(Some(query)).is_err(), "{query}");
         }
     }
@@ -431,10 +414,7 @@ mod tests {
     /// Creates a directory for this test.
     fn room(test: &str) -> PathBuf {
         let room = env::temp_dir().join(format!("hustings-test-{test}-{}", std::process::id()));
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&room)
-            .expect("a new directory");
+        DirBuilder::new().mode(0o700).create(&room).expect("a new directory");
         room
     }
 
@@ -461,14 +441,8 @@ mod tests {
 
     /// Sets the modification time of the file at `path` to 1970.
     fn age(path: &Path) {
-        let long_ago = Timespec {
-            tv_sec: 1,
-            tv_nsec: 0,
-        };
-        let times = Timestamps {
-            last_access: long_ago,
-            last_modification: long_ago,
-        };
+        let long_ago = Timespec { tv_sec: 1, tv_nsec: 0 };
+        let times = Timestamps { last_access: long_ago, last_modification: long_ago };
         utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).expect("its own");
     }
 

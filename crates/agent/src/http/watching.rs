@@ -23,10 +23,7 @@ pub(super) fn leaderships(agent: &Handle, held: Held) -> Events {
     for watched in groups.iter().filter_map(|group| agent.watch(group)) {
         tokio::spawn(tell("leadership", watched, told.clone()));
     }
-    Events {
-        changes,
-        _held: held,
-    }
+    Events { changes, _held: held }
 }
 
 /// Streams the seats that a centre knows or the seat of this host, then every change.
@@ -40,10 +37,7 @@ pub(super) fn councils(agent: &Handle, held: Held) -> Events {
             tokio::spawn(tell("council", watched, told.clone()));
         }
     }
-    Events {
-        changes,
-        _held: held,
-    }
+    Events { changes, _held: held }
 }
 
 /// An event: its name and its object as JSON.
@@ -110,9 +104,7 @@ impl Streams {
         }
         let in_progress = Arc::new(in_progress);
         open.push_back((Instant::now(), Arc::downgrade(&in_progress)));
-        Some(Held {
-            _in_progress: in_progress,
-        })
+        Some(Held { _in_progress: in_progress })
     }
 }
 

@@ -54,11 +54,7 @@ pub(super) async fn accept(
                     let ending = listen(stream, from, &heard, limits, &knows).await;
                     count(ending, &tally);
                 });
-                strangers.0.push_back(Stranger {
-                    address: from.ip(),
-                    is_known,
-                    task,
-                });
+                strangers.0.push_back(Stranger { address: from.ip(), is_known, task });
             }
             Err(_) => tokio::time::sleep(ACCEPT_AGAIN_AFTER).await,
         }
@@ -191,10 +187,8 @@ async fn read_frame(stream: &mut BufReader<TcpStream>) -> Result<Vec<u8>, Ending
 /// Enables keep-alive probes, by which the kernel notices that the other host is gone. A lifeline
 /// itself carries no data.
 fn keep_alive(stream: &TcpStream, silence: Duration) {
-    let probes = TcpKeepalive::new()
-        .with_time(silence / 2)
-        .with_interval(silence / 8)
-        .with_retries(4);
+    let probes =
+        TcpKeepalive::new().with_time(silence / 2).with_interval(silence / 8).with_retries(4);
     if let Err(error) = SockRef::from(stream).set_tcp_keepalive(&probes) {
         tracing::debug!("no keep-alive on a link: {error}");
     }

@@ -22,11 +22,7 @@ pub(super) async fn serve(
     limits: Limits,
     tally: Arc<Tally>,
 ) {
-    let mut link = Link {
-        to,
-        stream: None,
-        limits,
-    };
+    let mut link = Link { to, stream: None, limits };
     let mut batch = Batch::default();
     loop {
         let frame = tokio::select! {

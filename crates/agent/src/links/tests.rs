@@ -64,9 +64,7 @@ impl End {
 
 /// True if the other end keeps the connection open for a while.
 async fn stays(stream: &mut TcpStream) -> bool {
-    tokio::time::timeout(SHORT * 2, stream.read(&mut [0]))
-        .await
-        .is_err()
+    tokio::time::timeout(SHORT * 2, stream.read(&mut [0])).await.is_err()
 }
 
 /// Returns when the other end has closed the connection.
@@ -182,10 +180,7 @@ async fn invalid_length_closes_only_its_connection() {
 
 #[tokio::test]
 async fn connections_up_to_the_limit_are_read_and_one_more_is_refused() {
-    let limits = Limits {
-        connections: 200,
-        ..Limits::FIELD
-    };
+    let limits = Limits { connections: 200, ..Limits::FIELD };
     let mut there = End::open(limits).await;
     let mut streams = Vec::new();
     for number in 0..200_u8 {
@@ -208,11 +203,7 @@ async fn connections_up_to_the_limit_are_read_and_one_more_is_refused() {
 
 #[tokio::test]
 async fn silence_within_a_frame_closes_a_link_but_not_a_lifeline() {
-    let limits = Limits {
-        silence: SHORT,
-        hello_within: SHORT,
-        ..Limits::FIELD
-    };
+    let limits = Limits { silence: SHORT, hello_within: SHORT, ..Limits::FIELD };
     let mut there = End::open(limits).await;
     let mut lifeline = there.member().await;
     let mut stalled = there.member().await;
@@ -228,10 +219,7 @@ async fn silence_within_a_frame_closes_a_link_but_not_a_lifeline() {
 /// This covers silent strangers, strangers with rejected frames, and frames that do not end.
 #[tokio::test]
 async fn stranger_is_closed_after_the_time_for_hello() {
-    let limits = Limits {
-        hello_within: SHORT,
-        ..Limits::FIELD
-    };
+    let limits = Limits { hello_within: SHORT, ..Limits::FIELD };
     let mut there = End::open(limits).await;
     let mut silent = there.connect().await;
     let mut slow = there.connect().await;
@@ -252,10 +240,7 @@ async fn stranger_is_closed_after_the_time_for_hello() {
 /// A link that broke repeats frames that may have arrived, and then sends the rest.
 #[tokio::test]
 async fn frame_admitted_after_rejected_ones_makes_a_member() {
-    let limits = Limits {
-        hello_within: SHORT,
-        ..Limits::FIELD
-    };
+    let limits = Limits { hello_within: SHORT, ..Limits::FIELD };
     let mut there = End::open(limits).await;
     let mut stream = there.connect().await;
     for frame in [b"old", b"new"] {
@@ -314,10 +299,7 @@ async fn oldest_stranger_of_an_address_makes_room_for_the_next() {
 
 #[tokio::test]
 async fn idle_link_is_closed_and_the_next_frame_opens_another() {
-    let limits = Limits {
-        idle: Duration::from_millis(20),
-        ..Limits::FIELD
-    };
+    let limits = Limits { idle: Duration::from_millis(20), ..Limits::FIELD };
     let mut here = End::open(limits).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();

@@ -192,8 +192,7 @@ impl Agents {
             let refusals = self.refusals().await;
             refusals.iter().any(|it| it.contains(&why)).then_some(())
         };
-        self.until(&format!("a refusal says that {why}"), look)
-            .await;
+        self.until(&format!("a refusal says that {why}"), look).await;
     }
 
     /// Waits until each running member knows of a holder with this fence.
@@ -208,16 +207,13 @@ impl Agents {
             }
             Some(())
         };
-        self.until(&format!("all know of fence {fence}"), look)
-            .await;
+        self.until(&format!("all know of fence {fence}"), look).await;
     }
 
     /// Waits until each running member was refused for the reason `what`.
     pub(crate) async fn all_refuse(&self, what: &str) {
         let there = self.agents.iter().zip(NAMES);
-        let there: Vec<&str> = there
-            .filter_map(|(it, name)| it.as_ref().map(|_| name))
-            .collect();
+        let there: Vec<&str> = there.filter_map(|(it, name)| it.as_ref().map(|_| name)).collect();
         let look = async || {
             let refusals = self.refusals().await;
             let says = |name: &&str| {

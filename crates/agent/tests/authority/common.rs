@@ -59,10 +59,7 @@ pub(crate) async fn in_peace<G: Ground>(name: &str) {
     agents.refusal_that_names(holder).await;
     let (next, _) = agents.next(Some(fence)).await;
     let now = clock::now();
-    assert!(
-        held.until <= now,
-        "two hold: the dead one may have until {held:?}"
-    );
+    assert!(held.until <= now, "two hold: the dead one may have until {held:?}");
     assert!(now - held.until < SLACK, "{} late", now - held.until);
     assert_ne!(next, holder);
     agents.leave().await;

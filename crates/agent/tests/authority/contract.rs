@@ -296,12 +296,7 @@ pub(crate) async fn restored<H: House>() {
             assert!(store.is_some(), "it has told which it is");
             let by = member_id("anna");
             let holds = true;
-            listener.lease_client.hear(Heard {
-                by,
-                store,
-                fence,
-                holds,
-            });
+            listener.lease_client.hear(Heard { by, store, fence, holds });
             pass(Duration::from_millis(50)).await; // long enough to be observed
             member.release().await;
         }
@@ -444,12 +439,7 @@ pub(crate) async fn held_by_one_of_three(
 
 /// Releases all tenures and waits until the store has recorded it.
 pub(crate) async fn leave(members: Vec<Member>) {
-    for Member {
-        lease_client,
-        proxy,
-        ..
-    } in members
-    {
+    for Member { lease_client, proxy, .. } in members {
         lease_client.request(Request::Release);
         let gone = timeout(PATIENCE, lease_client.finish()).await;
         gone.expect("a clerk that was released goes");

@@ -68,11 +68,8 @@ impl<const SERVERS: usize, const ENDPOINTS: usize> House for EtcdHouse<SERVERS, 
     async fn open() -> Self {
         let program = find_program("etcd", "etcd-server", Vec::new());
         let home = Home::new();
-        let mut house = Self {
-            servers: Vec::new(),
-            ports: (0..SERVERS).map(|_| free_port()).collect(),
-            home,
-        };
+        let mut house =
+            Self { servers: Vec::new(), ports: (0..SERVERS).map(|_| free_port()).collect(), home };
         let peer_table: Vec<String> = (0..SERVERS).map(|_| address(free_port())).collect();
         let named = peer_table.iter().enumerate();
         let cluster: Vec<String> = named.map(|(nth, peer)| format!("s{nth}={peer}")).collect();
@@ -380,16 +377,10 @@ async fn etcd_refusals_quote_the_server_and_name_a_remedy() {
     house.etcdctl(&["role", "add", "root"]).await;
     house.etcdctl(&["user", "grant-role", "root", "root"]).await;
     house.etcdctl(&["user", "add", "guest:secret"]).await;
-    let login = |user: &str, password: &str| Login {
-        user: user.to_owned(),
-        password: password.to_owned(),
-    };
+    let login =
+        |user: &str, password: &str| Login { user: user.to_owned(), password: password.to_owned() };
     let store = |login| {
-        let config = EtcdConfig {
-            endpoints: vec![address(house.port())],
-            login,
-            ca: None,
-        };
+        let config = EtcdConfig { endpoints: vec![address(house.port())], login, ca: None };
         Etcd::new(config, &terms("g", "anna", 0)).unwrap()
     };
     let refused = async |login| match store(login).acquire().await.unwrap_err() {
@@ -397,22 +388,13 @@ async fn etcd_refusals_quote_the_server_and_name_a_remedy() {
         other => panic!("no refusal: {other:?}"),
     };
     let why = refused(Some(login("guest", "secret"))).await;
-    assert!(
-        why.contains("authentication is not enabled: see that `etcd-user`"),
-        "{why}"
-    );
+    assert!(why.contains("authentication is not enabled: see that `etcd-user`"), "{why}");
 
     house.etcdctl(&["auth", "enable"]).await;
     let why = refused(None).await;
-    assert!(
-        why.contains("user name is empty: see that `etcd-user`"),
-        "{why}"
-    );
+    assert!(why.contains("user name is empty: see that `etcd-user`"), "{why}");
     let why = refused(Some(login("guest", "wrong"))).await;
-    assert!(
-        why.contains("invalid user ID or password: see that `etcd-user`"),
-        "{why}"
-    );
+    assert!(why.contains("invalid user ID or password: see that `etcd-user`"), "{why}");
     let why = refused(Some(login("guest", "secret"))).await;
     let said = "permission denied: let its user (`etcd-user`) read and write all keys that begin with `/hustings/g/`";
     assert!(why.contains(said), "{why}");
@@ -489,11 +471,8 @@ async fn etcd_over_tls_is_trusted_only_by_its_ca() {
     ];
     let mut server = Server::start(command.map(str::to_owned).to_vec(), home.path("log"));
     let store = |ca: &str| {
-        let config = EtcdConfig {
-            endpoints: vec![clients.clone()],
-            login: None,
-            ca: Some(home.path(ca)),
-        };
+        let config =
+            EtcdConfig { endpoints: vec![clients.clone()], login: None, ca: Some(home.path(ca)) };
         Etcd::new(config, &terms("g", "anna", 0)).unwrap()
     };
     let mut trusting = store("ca.pem");

@@ -41,11 +41,7 @@ pub(crate) struct Member {
 
 impl<'a, H: House> Group<'a, H> {
     pub(crate) fn new(house: &'a H, name: &'a str) -> Self {
-        Self {
-            house,
-            name,
-            watcher: Watcher::new(),
-        }
+        Self { house, name, watcher: Watcher::new() }
     }
 
     pub(crate) async fn member(&self, name: &str) -> Member {
@@ -83,10 +79,7 @@ impl Member {
             *fence_log.lock().unwrap() = high_water.clone();
             Ok(())
         });
-        let fence_log = FenceLog {
-            high_water,
-            remember,
-        };
+        let fence_log = FenceLog { high_water, remember };
         Self {
             name: terms.member.clone(),
             lease_client: LeaseClient::spawn(store, terms, fence_log, 0, sender),

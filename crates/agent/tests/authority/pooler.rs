@@ -34,12 +34,8 @@ impl House for PoolerHouse {
         fs::write(&config, settings).unwrap();
         let mut command = as_nobody(&config);
         command.extend([program, config].map(|it| it.to_str().unwrap().to_owned()));
-        let mut house = Self {
-            postgres,
-            pooler: Server::start(command, home.path("log")),
-            port,
-            _home: home,
-        };
+        let mut house =
+            Self { postgres, pooler: Server::start(command, home.path("log")), port, _home: home };
         house.ready().await;
         house
     }

@@ -52,9 +52,7 @@ pub(crate) async fn rows(client: &Client, query: &str) -> Vec<String> {
 
 /// Returns the directories of the server's programs on Debian, one per version.
 fn programs() -> Vec<PathBuf> {
-    let versions = std::fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten();
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
     versions.flatten().map(|it| it.path().join("bin")).collect()
 }
 
@@ -75,36 +73,16 @@ impl House for PostgresHouse {
             nobody.iter().cloned().chain(command).collect()
         };
         let initdb = program("initdb");
-        let make = [
-            &initdb, "-D", data, "-U", "hustings", "-A", "trust", "-N", "-E", "UTF8",
-        ];
+        let make = [&initdb, "-D", data, "-U", "hustings", "-A", "trust", "-N", "-E", "UTF8"];
         let make = as_nobody(&make);
         let made = Command::new(&make[0]).args(&make[1..]).output().unwrap();
-        assert!(
-            made.status.success(),
-            "{}",
-            String::from_utf8_lossy(&made.stderr)
-        );
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 
         let (postgres, port_text) = (program("postgres"), port.to_string());
         // The writes of a killed server are safe in the kernel. They need not reach the disk here.
-        let run = [
-            &postgres,
-            "-D",
-            data,
-            "-p",
-            &port_text,
-            "-h",
-            "127.0.0.1",
-            "-k",
-            data,
-            "-F",
-        ];
-        let mut house = Self {
-            server: Server::start(as_nobody(&run), home.path("log")),
-            port,
-            _home: home,
-        };
+        let run = [&postgres, "-D", data, "-p", &port_text, "-h", "127.0.0.1", "-k", data, "-F"];
+        let mut house =
+            Self { server: Server::start(as_nobody(&run), home.path("log")), port, _home: home };
         house.ready().await;
         house
     }
@@ -231,13 +209,7 @@ fn encrypted_connection_is_refused_with_a_remedy() {
 async fn guarded(client: &Client, fence: i64) -> Result<(), String> {
     let assert = format!("SELECT hustings_assert_fence('g', {fence})");
     let result = client.batch_execute(&assert).await;
-    result.map_err(|error| {
-        error
-            .code()
-            .expect("the server refused it")
-            .code()
-            .to_owned()
-    })
+    result.map_err(|error| error.code().expect("the server refused it").code().to_owned())
 }
 
 #[tokio::test]
@@ -245,9 +217,7 @@ async fn stale_fence_is_refused_inside_its_transaction() {
     let house = PostgresHouse::open().await;
     let (old, new) = (house.client().await, house.client().await);
     old.batch_execute(SCHEMA).await.unwrap();
-    old.batch_execute("CREATE TABLE work (done_by int)")
-        .await
-        .unwrap();
+    old.batch_execute("CREATE TABLE work (done_by int)").await.unwrap();
     assert_eq!(guarded(&old, 5).await, Ok(()));
     assert_eq!(guarded(&old, 5).await, Ok(()));
     assert_eq!(guarded(&old, 4).await, Err("HU001".to_owned()));
@@ -259,9 +229,7 @@ async fn stale_fence_is_refused_inside_its_transaction() {
         new.batch_execute("BEGIN").await.unwrap();
         assert_eq!(guarded(&new, 6).await, Ok(()));
         let before_it = rows(&new, "SELECT count(*) FROM work").await;
-        new.batch_execute("INSERT INTO work VALUES (6); COMMIT")
-            .await
-            .unwrap();
+        new.batch_execute("INSERT INTO work VALUES (6); COMMIT").await.unwrap();
         before_it
     };
     let works = async {
@@ -271,24 +239,17 @@ async fn stale_fence_is_refused_inside_its_transaction() {
         while rows(&third, waiters).await != ["1"] {
             tokio::task::yield_now().await;
         }
-        old.batch_execute("INSERT INTO work VALUES (5); COMMIT")
-            .await
-            .unwrap();
+        old.batch_execute("INSERT INTO work VALUES (5); COMMIT").await.unwrap();
     };
     let both = async { tokio::join!(overtakes, works) };
     let (before_it, ()) = tokio::time::timeout(PATIENCE, both).await.unwrap();
     assert_eq!(before_it, ["1"], "all that the old holder did was there");
 
     // A later transaction with the old fence has no effect at all.
-    old.batch_execute("BEGIN; INSERT INTO work VALUES (55)")
-        .await
-        .unwrap();
+    old.batch_execute("BEGIN; INSERT INTO work VALUES (55)").await.unwrap();
     assert_eq!(guarded(&old, 5).await, Err("HU001".to_owned()));
     old.batch_execute("ROLLBACK").await.unwrap();
-    assert_eq!(
-        rows(&new, "SELECT string_agg(done_by::text, ' ') FROM work").await,
-        ["5 6"]
-    );
+    assert_eq!(rows(&new, "SELECT string_agg(done_by::text, ' ') FROM work").await, ["5 6"]);
 }
 
 #[tokio::test]
@@ -455,10 +416,7 @@ async fn wait_for_a_locked_row_has_a_timeout() {
 async fn postgres_refusals_quote_the_server_and_name_a_remedy() {
     let house = PostgresHouse::open().await;
     let client = house.client().await;
-    client
-        .batch_execute("CREATE ROLE guest LOGIN")
-        .await
-        .unwrap();
+    client.batch_execute("CREATE ROLE guest LOGIN").await.unwrap();
     let port = house.port();
     let refused = async |user: &str, database: &str| {
         let url = format!("postgresql://{user}@127.0.0.1:{port}/{database}");
@@ -485,22 +443,13 @@ async fn postgres_refusals_quote_the_server_and_name_a_remedy() {
         GRANT ALL ON hustings_tenure TO guest";
     client.batch_execute(read_only).await.unwrap();
     let why = refused("guest", "postgres").await;
-    assert!(
-        why.contains("read-only transaction (25006): name the server"),
-        "{why}"
-    );
+    assert!(why.contains("read-only transaction (25006): name the server"), "{why}");
 
     let mut holder = house.store(&terms("g", "ben", 0), port);
     holder.acquire().await.unwrap();
-    client
-        .batch_execute("DROP TABLE hustings_tenure")
-        .await
-        .unwrap();
+    client.batch_execute("DROP TABLE hustings_tenure").await.unwrap();
     let why = refusal(holder.renew().await.unwrap_err());
-    assert!(
-        why.contains(r#"relation "hustings_tenure" does not exist (42P01): see"#),
-        "{why}"
-    );
+    assert!(why.contains(r#"relation "hustings_tenure" does not exist (42P01): see"#), "{why}");
 }
 
 fn refusal(denied: StoreError) -> String {
@@ -515,16 +464,10 @@ fn refusal(denied: StoreError) -> String {
 async fn missing_or_wrong_password_is_a_refusal() {
     let mut house = PostgresHouse::open().await;
     let client = house.client().await;
-    client
-        .batch_execute("ALTER ROLE hustings PASSWORD 'right'")
-        .await
-        .unwrap();
+    client.batch_execute("ALTER ROLE hustings PASSWORD 'right'").await.unwrap();
     let data = rows(&client, "SHOW hba_file").await.remove(0);
     std::fs::write(data, "host all all 127.0.0.1/32 scram-sha-256\n").unwrap();
-    client
-        .batch_execute("SELECT pg_reload_conf()")
-        .await
-        .unwrap();
+    client.batch_execute("SELECT pg_reload_conf()").await.unwrap();
     house.server().kill();
     house.server().restart();
     let port = house.port();
@@ -543,18 +486,12 @@ async fn missing_or_wrong_password_is_a_refusal() {
         }
     };
     for (login, said) in [
-        (
-            "hustings:wrong",
-            r#"password authentication failed for user "hustings" (28P01)"#,
-        ),
+        ("hustings:wrong", r#"password authentication failed for user "hustings" (28P01)"#),
         ("hustings", "password missing"),
     ] {
         let answer = tokio::time::timeout(PATIENCE, acquired(login)).await;
         let why = refusal(answer.expect("it answers").unwrap_err());
-        assert!(
-            why.contains(said) && why.contains("see to the name and the password"),
-            "{why}"
-        );
+        assert!(why.contains(said) && why.contains("see to the name and the password"), "{why}");
     }
     let answer = tokio::time::timeout(PATIENCE, acquired("hustings:right")).await;
     answer.expect("it answers").expect("it is let in");
@@ -567,10 +504,7 @@ async fn terminated_session_is_not_a_refusal() {
     let mut store = house.store(&terms("g", "anna", 0), house.port());
     store.acquire().await.unwrap();
     let client = house.client().await;
-    client
-        .batch_execute("BEGIN; SELECT 1 FROM hustings_tenure FOR UPDATE")
-        .await
-        .unwrap();
+    client.batch_execute("BEGIN; SELECT 1 FROM hustings_tenure FOR UPDATE").await.unwrap();
     let ends = async {
         let other = house.client().await;
         let end =

@@ -40,12 +40,7 @@ impl Proxy {
         let mut connections = JoinSet::new();
         let count = Arc::new(AtomicU64::new(0));
         connections.spawn(accept(listener, server, state, Arc::clone(&count)));
-        Self {
-            address,
-            count,
-            flow,
-            _connections: connections,
-        }
+        Self { address, count, flow, _connections: connections }
     }
 
     pub(crate) fn port(&self) -> u16 {

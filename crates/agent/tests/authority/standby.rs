@@ -31,10 +31,7 @@ async fn demand_standby(house: &PostgresHouse, client: &Client) {
 async fn set_standby(client: &Client, standby: &str) {
     let set = format!("ALTER SYSTEM SET synchronous_standby_names = '{standby}'");
     client.batch_execute(&set).await.unwrap();
-    client
-        .batch_execute("SELECT pg_reload_conf()")
-        .await
-        .unwrap();
+    client.batch_execute("SELECT pg_reload_conf()").await.unwrap();
 }
 
 /// Cancels a wait for a standby as soon as there is one.
@@ -68,10 +65,7 @@ async fn commit_that_the_standby_may_lack_counts_as_no_answer() {
 
     demand_standby(&house, &client).await;
     let why = cancelled(&client, store.acquire()).await;
-    assert!(
-        why.contains("its synchronous standby was cancelled"),
-        "{why}"
-    );
+    assert!(why.contains("its synchronous standby was cancelled"), "{why}");
     let epoch = "SELECT epoch FROM hustings_tenure";
     let committed = rows(&client, epoch).await;
     assert_eq!(committed, [(first + 1).to_string()], "on this server");

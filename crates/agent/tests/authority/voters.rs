@@ -50,10 +50,7 @@ impl Ground for Voters {
             let log = home.path(&format!("{name}.log"));
             servers.push(Server::start(vec![program.clone(), path], log));
         }
-        Self {
-            servers,
-            _home: home,
-        }
+        Self { servers, _home: home }
     }
 
     fn setting(&self) -> String {

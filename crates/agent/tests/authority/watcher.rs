@@ -50,19 +50,11 @@ impl Watcher {
                 thread::sleep(LOOK_EVERY);
             }
         });
-        Self {
-            high_water,
-            is_over,
-            thread: Some(thread),
-        }
+        Self { high_water, is_over, thread: Some(thread) }
     }
 
     pub(crate) fn add(&self, lease_watch: LeaseWatch) {
-        self.high_water
-            .lock()
-            .unwrap()
-            .cells
-            .push(Some(lease_watch));
+        self.high_water.lock().unwrap().cells.push(Some(lease_watch));
     }
 
     /// Stops observing a member that is dead: its lease lasts on, but it does no work.
@@ -80,14 +72,8 @@ impl Watcher {
             for other in &spans[at + 1..] {
                 let (member, fence) = (other.member, other.fence);
                 let is_same = (one.member, one.fence) == (member, fence);
-                assert!(
-                    is_same || other.from >= one.to,
-                    "both hold: {one:?} and {other:?}"
-                );
-                assert!(
-                    is_same || one.fence < fence,
-                    "no later fence: {one:?} and {other:?}"
-                );
+                assert!(is_same || other.from >= one.to, "both hold: {one:?} and {other:?}");
+                assert!(is_same || one.fence < fence, "no later fence: {one:?} and {other:?}");
             }
         }
     }
@@ -123,12 +109,7 @@ impl Seen {
                 && from < held.until
             {
                 let to = before.min(held.until);
-                self.extend(Span {
-                    member,
-                    fence,
-                    from,
-                    to,
-                });
+                self.extend(Span { member, fence, from, to });
             }
         }
     }

@@ -95,11 +95,7 @@ impl Members {
     }
 
     fn none(template: AgentConfig) -> Self {
-        Self {
-            template,
-            agents: Vec::new(),
-            watches: Vec::new(),
-        }
+        Self { template, agents: Vec::new(), watches: Vec::new() }
     }
 
     async fn come(&mut self, index: usize, join: &[SocketAddr]) {

@@ -77,11 +77,7 @@ impl EtcdClient {
         login: Option<&Login>,
     ) -> Result<Self, CallError> {
         let channel = endpoint(url, tls)?.connect_lazy();
-        let mut client = Self {
-            grpc: Grpc::new(channel),
-            login: login.cloned(),
-            token: None,
-        };
+        let mut client = Self { grpc: Grpc::new(channel), login: login.cloned(), token: None };
         client.log_in().await?;
         Ok(client)
     }
@@ -116,8 +112,7 @@ impl EtcdClient {
         &mut self,
         first: LeaseKeepAliveRequest,
     ) -> Result<CallStream<LeaseKeepAliveRequest, LeaseKeepAliveResponse>, CallError> {
-        self.stream("/etcdserverpb.Lease/LeaseKeepAlive", first)
-            .await
+        self.stream("/etcdserverpb.Lease/LeaseKeepAlive", first).await
     }
 
     pub(super) async fn watch(
@@ -132,10 +127,7 @@ impl EtcdClient {
             return Ok(());
         };
         self.token = None;
-        let request = AuthenticateRequest {
-            name: user,
-            password,
-        };
+        let request = AuthenticateRequest { name: user, password };
         let path = "/etcdserverpb.Auth/Authenticate";
         let answer: AuthenticateResponse = self.call_once(path, request).await?;
         let token = answer.token.parse();
@@ -211,10 +203,7 @@ impl EtcdClient {
         let request = self.request(ReceiverStream::new(receiver));
         let codec = ProstCodec::<Q, A>::default();
         let answers = self.grpc.streaming(request, path, codec).await?;
-        Ok(CallStream {
-            requests,
-            answers: answers.into_inner(),
-        })
+        Ok(CallStream { requests, answers: answers.into_inner() })
     }
 
     async fn ready(&mut self) -> Result<(), Status> {
@@ -240,9 +229,7 @@ fn endpoint(url: &str, tls: Option<&ClientTlsConfig>) -> Result<Endpoint, CallEr
         (false, None) => format!("http://{url}"),
         (false, Some(_)) => format!("https://{url}"),
     };
-    let uri = url
-        .parse()
-        .map_err(|error| CallError::Other(format!("invalid uri: {error}")))?;
+    let uri = url.parse().map_err(|error| CallError::Other(format!("invalid uri: {error}")))?;
     let endpoint = Channel::builder(uri);
     match tls {
         Some(_) if url.starts_with("http://") => Err(CallError::Other(

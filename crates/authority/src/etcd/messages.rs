@@ -76,10 +76,7 @@ pub(super) struct RequestOp {
 impl RequestOp {
     pub(super) fn get(key: &str) -> Self {
         let request_range = Some(RangeRequest { key: key.into() });
-        Self {
-            request_range,
-            request_put: None,
-        }
+        Self { request_range, request_put: None }
     }
 
     /// Writes a key that lasts until it is deleted.
@@ -90,11 +87,7 @@ impl RequestOp {
     pub(super) fn put_with_lease(key: &str, value: &str, lease: i64) -> Self {
         Self {
             request_range: None,
-            request_put: Some(PutRequest {
-                key: key.into(),
-                value: value.into(),
-                lease,
-            }),
+            request_put: Some(PutRequest { key: key.into(), value: value.into(), lease }),
         }
     }
 }
@@ -263,9 +256,7 @@ pub(super) struct AuthenticateRequest {
 /// Omits the password.
 impl fmt::Debug for AuthenticateRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AuthenticateRequest")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
+        f.debug_struct("AuthenticateRequest").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -279,8 +270,7 @@ pub(super) struct AuthenticateResponse {
 /// Omits the token.
 impl fmt::Debug for AuthenticateResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AuthenticateResponse")
-            .finish_non_exhaustive()
+        f.debug_struct("AuthenticateResponse").finish_non_exhaustive()
     }
 }
 
@@ -304,30 +294,18 @@ mod tests {
     fn requests_are_encoded_as_etcd_defines_them() {
         let transaction = TxnRequest {
             compare: vec![Compare::created_at("k", 0), Compare::written_at("e", 300)],
-            success: vec![
-                RequestOp::put_with_lease("k", "v", 7),
-                RequestOp::put("e", "1"),
-            ],
+            success: vec![RequestOp::put_with_lease("k", "v", 7), RequestOp::put("e", "1")],
             failure: vec![RequestOp::get("k")],
         };
         check_sent(
             &transaction,
             "0a0710011a016b28000a0810021a016530ac02120a12080a016b1201761807120812060a01651201311a050a030a016b",
         );
-        check_sent(
-            &WatchRequest::deletes_of("k", 300),
-            "0a090a016b18ac022a0100",
-        );
+        check_sent(&WatchRequest::deletes_of("k", 300), "0a090a016b18ac022a0100");
         check_sent(&LeaseGrantRequest { ttl: 2, id: 300 }, "080210ac02");
-        let login = AuthenticateRequest {
-            name: "n".to_owned(),
-            password: "p".to_owned(),
-        };
+        let login = AuthenticateRequest { name: "n".to_owned(), password: "p".to_owned() };
         check_sent(&login, "0a016e120170");
-        assert_eq!(
-            format!("{login:?}"),
-            r#"AuthenticateRequest { name: "n", .. }"#
-        );
+        assert_eq!(format!("{login:?}"), r#"AuthenticateRequest { name: "n", .. }"#);
     }
 
     #[test]
@@ -336,25 +314,15 @@ mod tests {
             "0a090801100218ac02200410011a0712050a0318ac021a1b0a190a0318ac02120e0a016b1005180620072a0176300818012002",
         );
         let header = answer.header.expect("a header");
-        assert_eq!(
-            (header.member_id, header.revision, header.raft_term),
-            (2, 300, 4)
-        );
+        assert_eq!((header.member_id, header.revision, header.raft_term), (2, 300, 4));
         assert!(answer.succeeded);
         let [put, read] = answer.responses.as_slice() else {
             panic!("two operations were answered");
         };
         assert_eq!(put.response_range, None);
-        let found = KeyValue {
-            create_revision: 5,
-            mod_revision: 6,
-            value: b"v".to_vec(),
-            lease: 8,
-        };
-        assert_eq!(
-            read.response_range.as_ref().map(|it| &it.kvs),
-            Some(&vec![found])
-        );
+        let found =
+            KeyValue { create_revision: 5, mod_revision: 6, value: b"v".to_vec(), lease: 8 };
+        assert_eq!(read.response_range.as_ref().map(|it| &it.kvs), Some(&vec![found]));
 
         let answer: WatchResponse =
             received("0a05080118ac0210031801200128093201635a09080112050a016b1806");

@@ -77,13 +77,7 @@ impl Shop {
     }
 
     pub(super) fn member(&self, member: u64) -> Fake {
-        Fake {
-            shop: self.clone(),
-            member,
-            granted: 0,
-            last_count: None,
-            identity: None,
-        }
+        Fake { shop: self.clone(), member, granted: 0, last_count: None, identity: None }
     }
 
     /// Carries out a request, even if the requester has stopped waiting.
@@ -149,11 +143,7 @@ impl Store for Fake {
             }
             books.count += 1;
             let (count, until) = (books.count, books.until());
-            books.holder = Some(Entry {
-                member,
-                count,
-                until,
-            });
+            books.holder = Some(Entry { member, count, until });
             Ok(Ok((count, books.ttl)))
         };
         let answer = self.shop.carry_out("acquire", act).await?;

@@ -34,13 +34,7 @@ pub(super) struct Highest {
 
 impl FenceGossip {
     pub(super) fn new(store: Option<StoreTag>, heard: BTreeMap<StoreTag, Fence>) -> Self {
-        Self {
-            store,
-            is_told: false,
-            is_replaced: false,
-            when_asked: heard.clone(),
-            heard,
-        }
+        Self { store, is_told: false, is_replaced: false, when_asked: heard.clone(), heard }
     }
 
     pub(super) fn store(&self) -> Option<StoreTag> {
@@ -129,14 +123,8 @@ mod tests {
         for it in 1..=many {
             assert!(fence_gossip.note(StoreTag(it), Fence(u64::from(it) + 10)));
         }
-        assert!(
-            !fence_gossip.note(StoreTag(99), Fence(10)),
-            "lower than all"
-        );
-        assert!(
-            fence_gossip.note(StoreTag(99), Fence(12)),
-            "in place of the lowest"
-        );
+        assert!(!fence_gossip.note(StoreTag(99), Fence(10)), "lower than all");
+        assert!(fence_gossip.note(StoreTag(99), Fence(12)), "in place of the lowest");
         assert!(!fence_gossip.note(StoreTag(99), Fence(11)));
         assert_eq!(fence_gossip.heard().len(), MOST_STORES);
         assert_eq!(fence_gossip.heard().get(&StoreTag(1)), None);

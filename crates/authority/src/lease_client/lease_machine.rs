@@ -141,8 +141,7 @@ impl LeaseMachine {
     /// Returns the time at which a renewal that begins at `read_at` is too late.
     pub(super) fn renewed_by(&self, read_at: Instant) -> Instant {
         let answered_by = read_at + self.terms.answer_within;
-        self.tenure
-            .map_or(answered_by, |held| answered_by.min(held.until))
+        self.tenure.map_or(answered_by, |held| answered_by.min(held.until))
     }
 
     pub(super) fn is_left(&self) -> bool {
@@ -156,10 +155,7 @@ impl LeaseMachine {
     /// Returns the next action.
     pub(super) fn act(&self) -> Act {
         let now = self.now();
-        let wait = |until| Act::Wait {
-            until: Some(until),
-            watches: false,
-        };
+        let wait = |until| Act::Wait { until: Some(until), watches: false };
         let gives_back = |until| self.campaigns() || now < until;
         match (self.tenure, self.leftover) {
             // Work may still run under this tenure, so it is left to expire and not released.
@@ -172,16 +168,10 @@ impl LeaseMachine {
                 false => wait(self.attempt_at),
             },
             (None, _) if self.is_left => Act::End,
-            (None, _) if !self.campaigns() => Act::Wait {
-                until: None,
-                watches: false,
-            },
+            (None, _) if !self.campaigns() => Act::Wait { until: None, watches: false },
             (None, _) if self.takes_nothing_until > now => wait(self.takes_nothing_until),
             (None, _) if self.attempt_at <= now => Act::Acquire,
-            (None, _) => Act::Wait {
-                until: Some(self.attempt_at),
-                watches: self.can_watch,
-            },
+            (None, _) => Act::Wait { until: Some(self.attempt_at), watches: self.can_watch },
         }
     }
 
@@ -433,10 +423,7 @@ impl LeaseMachine {
     fn lose(&mut self, in_background_until: Instant) {
         if let Some(held) = self.tenure.take() {
             self.shown.send_replace(None);
-            self.leftover = Some(Leftover {
-                until: in_background_until,
-                was_held: true,
-            });
+            self.leftover = Some(Leftover { until: in_background_until, was_held: true });
             self.tell(LeaseEvent::Lost(held.fence));
         }
     }
@@ -451,10 +438,7 @@ impl LeaseMachine {
 
     /// Records that the store may have granted a tenure that is not held.
     fn leave_over(&mut self) {
-        self.leftover = Some(Leftover {
-            until: self.background_end(),
-            was_held: false,
-        });
+        self.leftover = Some(Leftover { until: self.background_end(), was_held: false });
         self.pause(Duration::ZERO);
     }
 

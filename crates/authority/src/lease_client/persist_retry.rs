@@ -24,12 +24,7 @@ pub(super) struct PersistRetry {
 
 impl PersistRetry {
     pub(super) fn new(is_stuck: Arc<AtomicBool>) -> Self {
-        Self {
-            has_news: false,
-            not_before: Instant::START,
-            pause: PAUSE,
-            is_stuck,
-        }
+        Self { has_news: false, not_before: Instant::START, pause: PAUSE, is_stuck }
     }
 
     /// Records that there is something to persist.

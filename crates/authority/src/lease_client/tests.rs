@@ -52,10 +52,7 @@ impl LeaseMachine {
         highest: Option<Fence>,
         keep: impl FnMut(&Seen) -> io::Result<()> + Send + 'static,
     ) -> Self {
-        let high_water = Seen {
-            highest,
-            ..Seen::default()
-        };
+        let high_water = Seen { highest, ..Seen::default() };
         Self::who_saw(high_water, shop, member, era, keep)
     }
 
@@ -74,18 +71,11 @@ impl LeaseMachine {
             list.lock().unwrap().push(high_water.clone());
             Ok(())
         });
-        let fence_log = FenceLog {
-            high_water,
-            remember,
-        };
+        let fence_log = FenceLog { high_water, remember };
         let (store, words_to) = (shop.member(member), (7, sender));
         let lease_client =
             LeaseClient::spawn_with_clock(clock, store, terms(era), fence_log, words_to);
-        Self {
-            lease_client,
-            words,
-            kept,
-        }
+        Self { lease_client, words, kept }
     }
 
     /// Reports that another member holds `fence`, without naming its store.
@@ -94,12 +84,7 @@ impl LeaseMachine {
     }
 
     fn hear_of(&self, store: Option<StoreTag>, fence: Fence) {
-        self.lease_client.hear(Heard {
-            by: OTHER,
-            store,
-            fence,
-            holds: true,
-        });
+        self.lease_client.hear(Heard { by: OTHER, store, fence, holds: true });
     }
 
     /// The highest fences that were persisted, in order.
@@ -187,14 +172,7 @@ async fn tenure_counts_from_before_the_request_and_is_renewed() {
     assert_eq!(until - asked_at, Duration(9_996_000_799));
     pass(TTL * 5).await;
     assert_eq!(lease_machine.held().map(|held| held.fence), Some(Fence(1)));
-    assert!(
-        shop.books()
-            .asked
-            .iter()
-            .filter(|it| **it == "renew")
-            .count()
-            >= 12
-    );
+    assert!(shop.books().asked.iter().filter(|it| **it == "renew").count() >= 12);
     assert!(lease_machine.lease_client.reachable());
 }
 
@@ -278,10 +256,7 @@ async fn withdrawn_attempt_is_released() {
     pass(TTL).await;
     assert!(shop.books().holder.is_none());
     assert_eq!(shop.books().asked, ["acquire", "release"]);
-    assert!(
-        lease_machine.words.try_recv().is_err(),
-        "it was never gained"
-    );
+    assert!(lease_machine.words.try_recv().is_err(), "it was never gained");
 }
 
 #[tokio::test(start_paused = true)]
@@ -362,11 +337,7 @@ async fn withdrawn_tenure_continues_and_released_tenure_ends() {
     assert_eq!(lease_machine.held().map(|held| held.fence), Some(fence));
     lease_machine.lease_client.request(Request::Release);
     assert_eq!(lease_machine.news().await, LeaseEvent::Lost(fence));
-    assert_eq!(
-        *lease_machine.lease_client.lease_watch().borrow(),
-        None,
-        "shown before it is told"
-    );
+    assert_eq!(*lease_machine.lease_client.lease_watch().borrow(), None, "shown before it is told");
     lease_machine.lease_client.finish().await;
     assert!(shop.books().holder.is_none());
     assert_eq!(shop.books().asked.last(), Some(&"release"));
@@ -442,10 +413,7 @@ async fn refusal_is_reported_once_and_counts_as_an_answer() {
     assert_eq!(lease_machine.refusal().await, why);
     pass(A_WHILE).await;
     assert!(shop.books().asked.contains(&"release"));
-    assert!(
-        lease_machine.words.try_recv().is_err(),
-        "it says something else"
-    );
+    assert!(lease_machine.words.try_recv().is_err(), "it says something else");
     assert!(lease_machine.lease_client.reachable());
     shop.books().refusal = None;
     assert_eq!(lease_machine.acquire().await, Fence(1));

@@ -59,9 +59,7 @@ fn of_state(state: &str) -> Option<&'static str> {
 /// message is in the server's language, but the name of the routine is not translated.
 pub(super) fn is_of_a_cancelled_wait(notice: &DbError) -> bool {
     notice.routine() == Some("SyncRepWaitForLSN")
-        || notice
-            .message()
-            .contains("wait for synchronous replication")
+        || notice.message().contains("wait for synchronous replication")
 }
 
 /// True if none of several servers accepts writes. The client library raises this error, not the
@@ -76,9 +74,8 @@ mod tests {
 
     #[test]
     fn failure_to_answer_is_not_a_refusal() {
-        let states = [
-            "08006", "57014", "57P01", "57P02", "57P03", "55P03", "25P04", "58030", "XX000",
-        ];
+        let states =
+            ["08006", "57014", "57P01", "57P02", "57P03", "55P03", "25P04", "58030", "XX000"];
         for state in states {
             assert_eq!(of_state(state), None, "{state}");
         }

@@ -112,11 +112,7 @@ pub(super) async fn start(config: &AgentConfig) -> Result<Started, Failure> {
         let handle = agent.handle().clone();
         tokio::spawn(http::serve(exporter, handle, Door::Anybody, None));
     }
-    Ok(Started {
-        agent,
-        http,
-        metrics,
-    })
+    Ok(Started { agent, http, metrics })
 }
 
 /// Opens the Unix socket for commands such as step-down. Without that socket the agent still takes
@@ -139,11 +135,7 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
         tracing::info!("stopping: it was not up yet");
         return Ok(());
     };
-    let Started {
-        mut agent,
-        http,
-        metrics,
-    } = started?;
+    let Started { mut agent, http, metrics } = started?;
     let mut events = prints_events.then(Events::begin);
     if let Some(events) = &events {
         events.up(&config.name, agent.handle().address(), http, metrics);
@@ -190,9 +182,7 @@ pub(super) async fn listen(
             std::io::ErrorKind::AddrInUse => format!(": {taken}"),
             _ => String::new(),
         };
-        Failure::Failed(format!(
-            "cannot listen for HTTP on {address}: {error}{remedy}"
-        ))
+        Failure::Failed(format!("cannot listen for HTTP on {address}: {error}{remedy}"))
     })
 }
 
@@ -223,10 +213,7 @@ fn announce(
             tracing::info!("group {}: {}", group.name, group.authority.worth());
         }
         if group.keys.is_empty() && !at.ip().is_loopback() {
-            tracing::warn!(
-                "group {}: no key: whoever can send to {at} can take part",
-                group.name
-            );
+            tracing::warn!("group {}: no key: whoever can send to {at} can take part", group.name);
         }
     }
 }
@@ -234,11 +221,7 @@ fn announce(
 /// Reports every change of leadership until the agent has ended.
 pub(super) fn report_changes(handle: &Handle, events: Option<&Events>) -> JoinSet<()> {
     let mut reporters = JoinSet::new();
-    for mut watched in handle
-        .groups()
-        .iter()
-        .filter_map(|group| handle.watch(group))
-    {
+    for mut watched in handle.groups().iter().filter_map(|group| handle.watch(group)) {
         let printer = events.map(Events::printer);
         reporters.spawn(async move {
             while watched.changed().await.is_ok() {

@@ -63,11 +63,7 @@ impl Check {
             }
         }
         let groups = config.groups.iter().map(GroupConfig::sentence);
-        let mut worths: Vec<&str> = config
-            .groups
-            .iter()
-            .map(|it| it.authority.worth())
-            .collect();
+        let mut worths: Vec<&str> = config.groups.iter().map(|it| it.authority.worth()).collect();
         worths.dedup();
         let lines: Vec<String> = [format!("{}: ok", self.file.display()), config.sentence()]
             .into_iter()

@@ -269,11 +269,7 @@ impl CouncilCommand {
     fn chamber(&self, seats: Seats) -> Chamber {
         let chamber = Chamber::new(seats);
         match self.keeping.keep {
-            Some(keep) => Chamber {
-                keep,
-                c: Vec::new(),
-                ..chamber
-            },
+            Some(keep) => Chamber { keep, c: Vec::new(), ..chamber },
             None => chamber,
         }
     }
@@ -322,9 +318,7 @@ impl CouncilCommand {
         }
         config.http = config.http.filter(|_| self.options.names_http());
         config.metrics = config.metrics.filter(|_| self.options.names_metrics());
-        config
-            .check()
-            .map_err(|unfit| Failure::Usage(unfit.to_string()))?;
+        config.check().map_err(|unfit| Failure::Usage(unfit.to_string()))?;
         Ok(config)
     }
 
@@ -463,12 +457,7 @@ fn in_words(status: &CentreStatus) -> String {
 pub(super) fn seats_in_words(status: &CentreStatus) -> String {
     let several = status.chambers.len() > 1;
     let chambers = status.chambers.iter().map(|chamber| {
-        let ChamberStatus {
-            class,
-            least,
-            most,
-            seats,
-        } = chamber;
+        let ChamberStatus { class, least, most, seats } = chamber;
         let of_class = match several {
             true => format!("class {class}: "),
             false => String::new(),
@@ -483,10 +472,7 @@ pub(super) fn seats_in_words(status: &CentreStatus) -> String {
             true => "nobody".to_owned(),
             false => names.join(" "),
         };
-        format!(
-            "{of_class}{} seats of {least}..{most}{enough}: {names}",
-            seats.len()
-        )
+        format!("{of_class}{} seats of {least}..{most}{enough}: {names}", seats.len())
     });
     chambers.collect::<Vec<String>>().join("; ")
 }
@@ -526,11 +512,7 @@ impl Keeping {
 
     fn lease(&self, round: Duration) -> Lease {
         let lasts = self.lease.unwrap_or(round * 15);
-        Lease {
-            beat: self.beat.unwrap_or(Duration(lasts.0 / 3)),
-            lasts,
-            refill: Refill::TopUp,
-        }
+        Lease { beat: self.beat.unwrap_or(Duration(lasts.0 / 3)), lasts, refill: Refill::TopUp }
     }
 }
 

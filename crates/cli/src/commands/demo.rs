@@ -69,10 +69,7 @@ const STEP_LIMIT: Duration = Duration::from_secs(10);
 impl Demo {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let began = clock::now();
-        let mut stage = Stage {
-            began,
-            colours: shows_colours(&io::stdout()),
-        };
+        let mut stage = Stage { began, colours: shows_colours(&io::stdout()) };
         stage.say(format_args!(
             "Five agents on this host, each a process of its own. They have never heard of each other.\n\
              Who is elected leads only while it holds tenure: a lease of {}, granted by two of three voters.",
@@ -93,20 +90,13 @@ impl Demo {
             ),
         )?;
 
-        let first = Self::settle(
-            &mut troupe,
-            &stage,
-            first,
-            "of two who spoke up at once the better one",
-        )?;
+        let first =
+            Self::settle(&mut troupe, &stage, first, "of two who spoke up at once the better one")?;
         let pid = troupe.pid(first.leader);
         let killed = troupe.kill(first.leader)?;
         stage.tell(
             killed,
-            format_args!(
-                "kill -9 {pid}: {} is gone without a word",
-                stage.victim(first.leader)
-            ),
+            format_args!("kill -9 {pid}: {} is gone without a word", stage.victim(first.leader)),
         )?;
         let second = troupe.wait_tenure(Some(first.leader), STEP_LIMIT)?;
         let noticed = Span::between(killed, second.named);
@@ -133,17 +123,9 @@ impl Demo {
             ),
         )?;
 
-        let second = Self::settle(
-            &mut troupe,
-            &stage,
-            second,
-            "the one before lost its tenure",
-        )?;
+        let second = Self::settle(&mut troupe, &stage, second, "the one before lost its tenure")?;
         let again = troupe.restart(first.leader)?;
-        stage.tell(
-            again,
-            format_args!("{} is started again", stage.name(first.leader)),
-        )?;
+        stage.tell(again, format_args!("{} is started again", stage.name(first.leader)))?;
         let still = troupe.wait_tenure(None, STEP_LIMIT)?;
         let back = Span::between(again, still.known);
         let remark = match still.fence == second.fence {
@@ -182,16 +164,11 @@ impl Demo {
 
         troupe.rest(REST);
         troupe.exit()?;
-        stage.say(format_args!(
-            "\nNew leader, with tenure, known to every survivor"
-        ))?;
+        stage.say(format_args!("\nNew leader, with tenure, known to every survivor"))?;
         let rows = [
             ("first election, from nothing", Some(elected)),
             ("after the leader was killed", Some(crash)),
-            (
-                "  of that, until it was noticed",
-                is_noticed.then_some(noticed),
-            ),
+            ("  of that, until it was noticed", is_noticed.then_some(noticed)),
             ("after the leader left", Some(leave)),
         ];
         for (what, span) in rows {

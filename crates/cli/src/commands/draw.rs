@@ -137,9 +137,7 @@ impl SeatOptions {
         self.log.begin();
         let (Some(ring), Some(member), Some(key)) = (&self.ring, &self.member, &self.key) else {
             // Clap requires these options unless there is a subcommand.
-            return Err(Failure::Usage(
-                "--ring, --member and --key are needed".into(),
-            ));
+            return Err(Failure::Usage("--ring, --member and --key are needed".into()));
         };
         let ring = read_ring(ring)?;
         let secret = Secret::read(key).map_err(|error| Failure::file("--key", key, error))?;

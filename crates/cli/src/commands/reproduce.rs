@@ -72,11 +72,7 @@ impl Reproduce {
             prepare(directory)?;
         }
         let budget = Budget {
-            extent: if self.quick {
-                Extent::Quick
-            } else {
-                Extent::Full
-            },
+            extent: if self.quick { Extent::Quick } else { Extent::Full },
             seed: self.seed,
             threads: self.threads,
         };
@@ -99,11 +95,8 @@ impl Reproduce {
         selection: &Selection,
         findings: &[Finding],
     ) -> Result<(), Failure> {
-        let telling = if selection.is_particular {
-            Telling::WithEvidence
-        } else {
-            Telling::Briefly
-        };
+        let telling =
+            if selection.is_particular { Telling::WithEvidence } else { Telling::Briefly };
         let text = match self.format {
             Format::Text => evidence::text(budget, findings, telling),
             Format::Json => Report::new(budget, findings).to_json(),
@@ -136,18 +129,13 @@ fn publish(
         fs::write(&path, content)
             .map_err(|error| Failure::Failed(format!("--out {}: {error}", path.display())))
     };
-    let drawings = selection
-        .draw(budget)
-        .map_err(|error| Failure::Failed(error.to_string()))?;
+    let drawings = selection.draw(budget).map_err(|error| Failure::Failed(error.to_string()))?;
     for drawing in &drawings {
         write(&format!("{}.svg", drawing.name), &drawing.svg)?;
     }
     write("claims.json", &Report::new(budget, findings).to_json())?;
     write("index.html", &evidence::page(budget, findings, &drawings))?;
-    say(&format!(
-        "written to {}",
-        directory.join("index.html").display()
-    ));
+    say(&format!("written to {}", directory.join("index.html").display()));
     Ok(())
 }
 
@@ -157,10 +145,7 @@ fn judge(findings: &[Finding]) -> Result<(), Failure> {
     if complaints.is_empty() {
         return Ok(());
     }
-    Err(Failure::Failed(format!(
-        "not as on record: {}",
-        complaints.join("; ")
-    )))
+    Err(Failure::Failed(format!("not as on record: {}", complaints.join("; "))))
 }
 
 /// Returns a progress bar, hidden if standard error is not a terminal.

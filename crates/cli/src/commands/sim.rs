@@ -298,11 +298,7 @@ impl SimOptions {
             record(seeds, &interruption, BufWriter::new(file))
                 .map_err(|error| Failure::Failed(format!("--trace {}: {error}", path.display())))?;
         }
-        let runs = Runs {
-            count: options.runs,
-            seed: options.seed,
-            threads: options.threads,
-        };
+        let runs = Runs { count: options.runs, seed: options.seed, threads: options.threads };
         let progress = progress_of(runs.count);
         let measurement = measure(study, runs, &interruption, || progress.inc(1))
             .map_err(|error| Failure::Failed(error.to_string()))?;
@@ -323,20 +319,14 @@ impl SimOptions {
             say(&format!("note: {runs} of {done} runs {caveat}"));
         }
         if done < runs.count {
-            return Err(Failure::Interrupted {
-                done,
-                asked: runs.count,
-            });
+            return Err(Failure::Interrupted { done, asked: runs.count });
         }
         Ok(())
     }
 
     /// Refuses `--scenario` and `--until` for a protocol that does not support them.
     fn require_no_script(&self, protocol: &str) -> Result<(), Failure> {
-        let asked = [
-            ("--until", self.until.is_some()),
-            ("--scenario", self.scenario.is_some()),
-        ];
+        let asked = [("--until", self.until.is_some()), ("--scenario", self.scenario.is_some())];
         match asked.iter().find(|(_, is_asked_for)| *is_asked_for) {
             Some((option, _)) => Err(Failure::Usage(format!(
                 "{protocol} cannot be simulated with {option}: leave it out"
@@ -350,9 +340,7 @@ impl SimOptions {
             Some(path) => read_scenario(path, election.members())?,
             None => Scenario::default(),
         };
-        let until = self
-            .until
-            .unwrap_or_else(|| time_needed(&election, &script));
+        let until = self.until.unwrap_or_else(|| time_needed(&election, &script));
         if until > LONGEST_RUN {
             return Err(Failure::Usage(format!(
                 "a run of up to {:.0} years is too long: choose fewer members, an earlier scenario, \
@@ -360,19 +348,11 @@ impl SimOptions {
                 until.as_secs_f64() / (365.0 * 24.0 * 3600.0)
             )));
         }
-        Ok(Trial::new(
-            election,
-            common.conditions(),
-            script,
-            self.until,
-        ))
+        Ok(Trial::new(election, common.conditions(), script, self.until))
     }
 
     fn report<E: Election>(&self, described: &impl Described, trial: &Trial<E>) -> Heading {
-        let script = self
-            .scenario
-            .as_ref()
-            .map(|path| path.display().to_string());
+        let script = self.scenario.as_ref().map(|path| path.display().to_string());
         let until = trial.limit - Instant::START;
         let scenario = script.as_ref().map(|path| format!(", scenario {path}"));
         Heading {
@@ -397,11 +377,8 @@ impl SimOptions {
 fn read_scenario(path: &Path, members: u32) -> Result<Scenario, Failure> {
     let refuse = |reason: String| Failure::file("--scenario", path, reason);
     let text = fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
-    let scenario: Scenario = text
-        .parse()
-        .map_err(|error: hustings_sim::ScenarioError| refuse(error.to_string()))?;
-    scenario
-        .check(members as usize)
-        .map_err(|error| refuse(error.to_string()))?;
+    let scenario: Scenario =
+        text.parse().map_err(|error: hustings_sim::ScenarioError| refuse(error.to_string()))?;
+    scenario.check(members as usize).map_err(|error| refuse(error.to_string()))?;
     Ok(scenario)
 }

@@ -26,9 +26,7 @@ pub(crate) struct Status {
 impl Status {
     pub(super) fn run(self) -> Result<(), Failure> {
         let client = self.agent.client();
-        let status: AgentStatus = client
-            .get("/v1/status")
-            .map_err(|why| client.failure(why))?;
+        let status: AgentStatus = client.get("/v1/status").map_err(|why| client.failure(why))?;
         let text = match self.format {
             Printed::Text => table(&status),
             // Serialisation cannot fail: the value is plain data.
@@ -41,10 +39,8 @@ impl Status {
 
 /// Describes the status for people.
 fn table(status: &AgentStatus) -> String {
-    let mut text = format!(
-        "member {} at {}, hustings {}\n",
-        status.member, status.address, status.version
-    );
+    let mut text =
+        format!("member {} at {}, hustings {}\n", status.member, status.address, status.version);
     for group in &status.groups {
         text += &describe(group, status.now);
     }
@@ -74,10 +70,8 @@ fn describe(group: &GroupStatus, now: Instant) -> String {
         true => "nobody".to_owned(),
         false => heard_of.join(", "),
     };
-    text += &format!(
-        "  protocol  {}, by {}\n  heard of  {heard_of}\n",
-        group.protocol, group.reach
-    );
+    text +=
+        &format!("  protocol  {}, by {}\n  heard of  {heard_of}\n", group.protocol, group.reach);
     if elects {
         text += &format!("  changes   {}\n", leadership.changes);
     }
@@ -183,10 +177,9 @@ fn council_in_words(council: &CouncilStatus, is_all: bool, now: Instant) -> Stri
 
 /// Describes this member's partial view of the group.
 fn partial_view_in_words(partial_view: &PartialViewStatus) -> String {
-    let size = partial_view.size.map_or_else(
-        || "not counted yet".to_owned(),
-        |size| format!("about {size}"),
-    );
+    let size = partial_view
+        .size
+        .map_or_else(|| "not counted yet".to_owned(), |size| format!("about {size}"));
     format!(
         "  members   {size}, of whom this one knows {} of at most {}\n",
         partial_view.known, partial_view.view
@@ -248,10 +241,7 @@ fn tenure_in_words(tenure: &TenureStatus, now: Instant) -> String {
     };
     for refusal in tenure.refusals.iter().rev().take(3) {
         let ago = span_in_words(now - refusal.at);
-        text += &format!(
-            "  {label:<9} {ago} ago, {} in a row: {}\n",
-            refusal.times, refusal.why
-        );
+        text += &format!("  {label:<9} {ago} ago, {} in a row: {}\n", refusal.times, refusal.why);
     }
     text
 }
@@ -265,31 +255,20 @@ mod tests {
 
     #[test]
     fn frames_of_other_groups_are_not_shown_as_refused() {
-        let mut counters = Counters {
-            sent: 3,
-            heard: 2,
-            ..Counters::default()
-        };
+        let mut counters = Counters { sent: 3, heard: 2, ..Counters::default() };
         counters.replayed = 1;
         let text = frames(&counters);
         assert_eq!(text, "  frames    3 sent, 2 heard, 1 refused\n");
         counters.other_group = 458;
         let text = frames(&counters);
-        assert_eq!(
-            text,
-            "  frames    3 sent, 2 heard, 1 refused, 458 of other groups\n"
-        );
+        assert_eq!(text, "  frames    3 sent, 2 heard, 1 refused, 458 of other groups\n");
     }
 
     #[test]
     fn only_a_probed_member_is_shown_as_silent() {
         let now = Instant(100_000_000_000);
         let mut beta = PeerStatus {
-            peer: Peer {
-                name: "beta".to_owned(),
-                id: MemberId(1),
-                address: None,
-            },
+            peer: Peer { name: "beta".to_owned(), id: MemberId(1), address: None },
             heard: Some(Instant(60_000_000_000)),
             unanswered: None,
             silent_for: None,

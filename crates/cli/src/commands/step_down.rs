@@ -58,12 +58,7 @@ const TELL_AFTER: StdDuration = StdDuration::from_secs(1);
 
 impl StepDown {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Self {
-            group,
-            span,
-            to,
-            agent,
-        } = self;
+        let Self { group, span, to, agent } = self;
         if !is_name(&group) {
             return Err(Failure::Usage(format!(
                 "{} `{group}` is no group's name: choose one that `hustings status` lists",

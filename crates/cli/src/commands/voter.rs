@@ -153,12 +153,7 @@ impl<'a> Seat<'a> {
         };
         let member = config.name.as_str();
         match &quorum.state {
-            Some(state) if quorum.is_voter(member) => Ok(Self {
-                group,
-                quorum,
-                state,
-                member,
-            }),
+            Some(state) if quorum.is_voter(member) => Ok(Self { group, quorum, state, member }),
             _ => {
                 let meant = names::meant(member, quorum);
                 let meant = meant.map_or_else(String::new, |(voter, _)| {
@@ -211,11 +206,7 @@ impl<'a> Seat<'a> {
     ) -> Result<Durable, Failure> {
         let beyond = |highest: &u64| *highest > counter::reach_of(kept.counter);
         match highest.filter(beyond) {
-            Some(counter) => Ok(Durable {
-                counter,
-                owner: None,
-                longest_ttl,
-            }),
+            Some(counter) => Ok(Durable { counter, owner: None, longest_ttl }),
             None => Err(Failure::Failed(format!(
                 "voter `{}` of group `{}` is initialised, and has promised counter {}: there is nothing to do",
                 self.member, self.group.name, kept.counter
@@ -248,10 +239,7 @@ impl<'a> Seat<'a> {
                 "{path}: {error}: take it away, it says that nobody has ever led"
             ))
         })?;
-        say(&format!(
-            "{}: taken away: it said that nobody has ever led",
-            path.display()
-        ));
+        say(&format!("{}: taken away: it said that nobody has ever led", path.display()));
         Ok(())
     }
 
@@ -383,11 +371,7 @@ impl Init {
         }
         if let Some(era) = self.era {
             return match told.voters.keys().next() {
-                None => Ok(Durable {
-                    counter: begin(era),
-                    owner: None,
-                    longest_ttl,
-                }),
+                None => Ok(Durable { counter: begin(era), owner: None, longest_ttl }),
                 Some(voter) => Err(Failure::Failed(format!(
                     "voter `{voter}` of group `{}` runs: stop every member before a new era is begun; if only this \
                      voter's disk was lost, run this without --era",
@@ -422,8 +406,7 @@ impl Init {
                     true => "nobody".to_owned(),
                     false => names.join(", "),
                 },
-                told.other_keys()
-                    .map_or_else(String::new, |hint| format!(". But {hint}")),
+                told.other_keys().map_or_else(String::new, |hint| format!(". But {hint}")),
             )));
         }
         let highest = highest.unwrap_or(0);
@@ -499,9 +482,7 @@ impl Show {
     fn run(self) -> Result<(), Failure> {
         let config = self.options.config()?;
         let seat = Seat::of(&config)?;
-        let durable = seat
-            .open()
-            .map_err(|error| Failure::Failed(in_words(&error)))?;
+        let durable = seat.open().map_err(|error| Failure::Failed(in_words(&error)))?;
         print(&format!(
             "voter `{}` of group `{}`: promised counter {}, granted {} at most",
             seat.member, seat.group.name, durable.counter, durable.longest_ttl

@@ -45,38 +45,22 @@ pub(crate) struct LeMOptions {
 impl LeAOptions {
     pub(super) fn settle(&self, conditions: &Conditions) -> Result<Announced, Failure> {
         let at_once = Some(Duration::ZERO);
-        Announced::new(
-            "announce",
-            &self.options,
-            at_once,
-            PriorityKind::Id,
-            conditions,
-        )
+        Announced::new("announce", &self.options, at_once, PriorityKind::Id, conditions)
     }
 }
 
 impl LeSOptions {
     pub(super) fn settle(&self, conditions: &Conditions) -> Result<Announced, Failure> {
-        Announced::new(
-            "suppress",
-            &self.options,
-            None,
-            PriorityKind::Id,
-            conditions,
-        )
+        Announced::new("suppress", &self.options, None, PriorityKind::Id, conditions)
     }
 }
 
 impl LeMOptions {
     pub(super) fn settle(&self, conditions: &Conditions) -> Result<Announced, Failure> {
         match self.options.priority {
-            None | Some(PriorityKind::Wake) => Announced::new(
-                "earliest",
-                &self.options,
-                None,
-                PriorityKind::Wake,
-                conditions,
-            ),
+            None | Some(PriorityKind::Wake) => {
+                Announced::new("earliest", &self.options, None, PriorityKind::Wake, conditions)
+            }
             Some(PriorityKind::Id | PriorityKind::Priority) => Err(Failure::Usage(
                 "earliest is the election by --merit wake: for another merit choose suppress"
                     .to_owned(),

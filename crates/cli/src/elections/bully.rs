@@ -65,11 +65,7 @@ impl BullyOptions {
         Ok(Bully {
             members: self.members,
             initiator: self.initiator,
-            best: if self.crashed_leader {
-                Best::Down
-            } else {
-                Best::Up
-            },
+            best: if self.crashed_leader { Best::Down } else { Best::Up },
             config: bully::Config {
                 answer_within,
                 victory_within,
@@ -82,10 +78,7 @@ impl BullyOptions {
 
 /// The handling of faults in this election.
 fn caution(bully: &Bully) -> Caution {
-    Caution {
-        election_timeout: bully.config.election_timeout,
-        reports: bully.config.reports,
-    }
+    Caution { election_timeout: bully.config.election_timeout, reports: bully.config.reports }
 }
 
 /// Checks that the time-outs mean what the closed forms assume.
@@ -158,9 +151,7 @@ impl Described for Bully {
             BullyInitiator::Random => "any one starts",
             BullyInitiator::All => "all start at once",
         };
-        let Self {
-            members, config, ..
-        } = self;
+        let Self { members, config, .. } = self;
         format!(
             "{members} members{best}, {starts}, answers within {}, victory within {}{}",
             config.answer_within,
@@ -175,10 +166,9 @@ impl Described for Bully {
         caution(self).require_endless_patience()?;
         require_sound_time_outs(self, conditions)?;
         let cost = cost(self, conditions)?;
-        let delay = cost.delay.at(
-            conditions.mean_delay().as_secs_f64(),
-            self.config.answer_within.as_secs_f64(),
-        );
+        let delay = cost
+            .delay
+            .at(conditions.mean_delay().as_secs_f64(), self.config.answer_within.as_secs_f64());
         Ok(without_faults(
             cost.messages,
             &[

@@ -150,10 +150,9 @@ impl ReplyOptions {
             reply: self.reply_loss.unwrap_or(conditions.network.unicast_loss),
             multicast: conditions.network.multicast_loss,
         };
-        for (option, probability) in [
-            ("--reply-loss", loss.reply),
-            ("--multicast-loss", loss.multicast),
-        ] {
+        for (option, probability) in
+            [("--reply-loss", loss.reply), ("--multicast-loss", loss.multicast)]
+        {
             if probability > GREATEST_LOSS {
                 return Err(Failure::Usage(format!(
                     "{option} {probability} leaves too few messages for a council: choose from 0 to {GREATEST_LOSS}"
@@ -379,9 +378,7 @@ impl Council {
     }
 
     fn parameters(&self) -> Parameters {
-        let theory::Election {
-            seats, members, c, ..
-        } = self.election;
+        let theory::Election { seats, members, c, .. } = self.election;
         let chosen = match self.chosen {
             Average::Best | Average::Robust => Some(self.aim.to_string()),
             Average::Fixed(_) => None,
@@ -408,13 +405,7 @@ impl Council {
     }
 
     fn sentence(&self) -> String {
-        let theory::Election {
-            seats,
-            members,
-            c,
-            knowledge,
-            ..
-        } = self.election;
+        let theory::Election { seats, members, c, knowledge, .. } = self.election;
         let is_estimated = matches!(knowledge, Knowledge::Estimated(_));
         let knowledge = match knowledge {
             Knowledge::Estimated(_) => {
@@ -551,15 +542,12 @@ impl Poll {
         let most_rounds = self.most_rounds;
         match (hosts, self.kind) {
             (Some(trial), _) => SimulatedPoll::Hosts(trial),
-            (None, Kind::Council(council)) => SimulatedPoll::Council {
-                election: council.election,
-                most_rounds,
-            },
-            (None, Kind::Bolot(bolot)) => SimulatedPoll::Masks {
-                members: bolot.members,
-                loss: self.loss,
-                most_rounds,
-            },
+            (None, Kind::Council(council)) => {
+                SimulatedPoll::Council { election: council.election, most_rounds }
+            }
+            (None, Kind::Bolot(bolot)) => {
+                SimulatedPoll::Masks { members: bolot.members, loss: self.loss, most_rounds }
+            }
         }
     }
 }

@@ -168,10 +168,7 @@ impl Introduction {
         match self {
             Self::View => model,
             // A member that receives another's multicast knows that member.
-            Self::Multicast => Model {
-                view: 1.0 - model.multicast_loss,
-                ..model
-            },
+            Self::Multicast => Model { view: 1.0 - model.multicast_loss, ..model },
         }
     }
 }
@@ -216,19 +213,11 @@ impl Options {
                 name_of(&self.reinitiate)
             )));
         }
-        let usual = if members <= MOST_AT_ONCE {
-            Last::Everyone
-        } else {
-            Last::Grown
-        };
+        let usual = if members <= MOST_AT_ONCE { Last::Everyone } else { Last::Grown };
         let strategy = Strategy {
             first,
             growth: self.growth,
-            rounds: if self.single_round {
-                1
-            } else {
-                self.max_rounds
-            },
+            rounds: if self.single_round { 1 } else { self.max_rounds },
             last: match self.last_round.unwrap_or(usual) {
                 Last::Everyone => LastRound::Everybody,
                 Last::Grown => LastRound::Grown,
@@ -409,24 +398,13 @@ impl Probabilistic {
     /// The settings of one round in one sentence for people.
     pub(crate) fn sentence_of_a_round(&self) -> String {
         let target = self.target.map(|it| format!(" for a success of {it}"));
-        let Self {
-            members, strategy, ..
-        } = self;
-        format!(
-            "{members} members, K {}{}",
-            strategy.first,
-            target.unwrap_or_default()
-        )
+        let Self { members, strategy, .. } = self;
+        format!("{members} members, K {}{}", strategy.first, target.unwrap_or_default())
     }
 
     /// The settings of all rounds in one sentence for people.
     pub(crate) fn sentence(&self) -> String {
-        let Strategy {
-            growth,
-            rounds,
-            last,
-            ..
-        } = self.strategy;
+        let Strategy { growth, rounds, last, .. } = self.strategy;
         let mut said = vec![self.sentence_of_a_round()];
         if rounds == 1 {
             said.push("one round".to_owned());

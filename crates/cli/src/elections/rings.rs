@@ -191,12 +191,7 @@ fn is_literal(election: &ChangRoberts) -> bool {
 }
 
 fn cost(election: &ChangRoberts) -> Result<theory::ChangRobertsCost, Failure> {
-    let Circle {
-        members,
-        initiators,
-        order,
-        ..
-    } = election.ring;
+    let Circle { members, initiators, order, .. } = election.ring;
     let literal = is_literal(election);
     match (literal, initiators.among(members) == members, order) {
         (false, _, _) => Ok(theory::chang_roberts(
@@ -205,9 +200,9 @@ fn cost(election: &ChangRoberts) -> Result<theory::ChangRobertsCost, Failure> {
             ring_of(election).order_in_theory()?,
         )),
         (true, true, Order::Random) => Ok(theory::chang_roberts_literal(members.into())),
-        (true, _, _) => Err(no_closed_form(
-            "with --literal, save for --initiators all --order random",
-        )),
+        (true, _, _) => {
+            Err(no_closed_form("with --literal, save for --initiators all --order random"))
+        }
     }
 }
 
@@ -227,11 +222,7 @@ impl Described for ChangRoberts {
     }
 
     fn sentence(&self) -> String {
-        let literal = if is_literal(self) {
-            ", read literally"
-        } else {
-            ""
-        };
+        let literal = if is_literal(self) { ", read literally" } else { "" };
         ring_of(self).sentence() + literal
     }
 
@@ -240,10 +231,7 @@ impl Described for ChangRoberts {
         let cost = cost(self)?;
         Ok(without_faults(
             cost.messages,
-            &[
-                ("election", cost.messages_election),
-                ("elected", cost.messages_elected),
-            ],
+            &[("election", cost.messages_election), ("elected", cost.messages_elected)],
             cost.delay_hops * conditions.mean_delay().as_secs_f64(),
         ))
     }
@@ -282,17 +270,11 @@ impl Described for ModifiedRing {
     fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
         modified(self).require_closed_form(conditions)?;
         let members = self.ring.members.into();
-        let cost = theory::modified_ring(
-            members,
-            self.ring.starters(),
-            modified(self).order_in_theory()?,
-        );
+        let cost =
+            theory::modified_ring(members, self.ring.starters(), modified(self).order_in_theory()?);
         Ok(without_faults(
             cost.messages,
-            &[
-                ("election", cost.messages_election),
-                ("coordinator", cost.messages_coordinator),
-            ],
+            &[("election", cost.messages_election), ("coordinator", cost.messages_coordinator)],
             cost.delay_hops * conditions.mean_delay().as_secs_f64(),
         ))
     }

@@ -123,9 +123,7 @@ fn stall_limit(text: &str) -> Result<Limit, String> {
     }
     match text.parse::<NonZeroU32>() {
         Ok(limit) if limit.get() <= GREATEST_LIMIT => Ok(Limit(Some(limit))),
-        _ => Err(format!(
-            "choose a whole number from 1 to {GREATEST_LIMIT}, or none"
-        )),
+        _ => Err(format!("choose a whole number from 1 to {GREATEST_LIMIT}, or none")),
     }
 }
 
@@ -190,19 +188,11 @@ impl Cheaters {
     fn show(self) -> String {
         let Self { how, from, to } = self;
         let name = name_of(&how);
-        if from == to {
-            format!("{name}@{from}")
-        } else {
-            format!("{name}@{from}..{to}")
-        }
+        if from == to { format!("{name}@{from}") } else { format!("{name}@{from}..{to}") }
     }
 
     fn cheating_by(self, cheat: Cheat) -> Segment {
-        Segment {
-            cheat,
-            from: self.from,
-            to: self.to,
-        }
+        Segment { cheat, from: self.from, to: self.to }
     }
 
     /// Returns these cheaters as a segment of a ring of `members` that draws by `config`.
@@ -274,9 +264,7 @@ impl Options {
             )));
         }
         match (0..members).filter(|place| segments(*place) == 0).count() {
-            0 | 1 => Err(Failure::Usage(
-                "--cheat leaves fewer than two members honest".to_owned(),
-            )),
+            0 | 1 => Err(Failure::Usage("--cheat leaves fewer than two members honest".to_owned())),
             _ => Ok(()),
         }
     }

@@ -288,11 +288,7 @@ impl Overrides {
             draft.groups.push(PartialGroupConfig::new(name));
             return Ok(());
         }
-        let known: Vec<String> = draft
-            .groups
-            .iter()
-            .map(|it| it.name.value.clone())
-            .collect();
+        let known: Vec<String> = draft.groups.iter().map(|it| it.name.value.clone()).collect();
         draft.groups.retain(|it| it.name.value == *name);
         match (draft.groups.is_empty(), &draft.file) {
             (true, Some(file)) => Err(Failure::Usage(format!(
@@ -335,8 +331,7 @@ fn lay<T: Clone>(option: &'static str, given: &Option<T>, written: &mut Option<S
 /// Parses a key. No error message shows the key.
 fn to_key(source: &str, text: &str) -> Result<Vec<Key>, Failure> {
     let key = Key::try_from(text.to_owned());
-    key.map(|key| vec![key])
-        .map_err(|error| Failure::Usage(format!("{source}: {error}")))
+    key.map(|key| vec![key]).map_err(|error| Failure::Usage(format!("{source}: {error}")))
 }
 
 fn read_keys(source: &str, path: &Path) -> Result<Vec<Key>, Failure> {

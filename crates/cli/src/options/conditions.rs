@@ -246,9 +246,7 @@ impl ConditionsExt for Conditions {
     fn require_steps(&self, protocol: &str) -> Result<Duration, Failure> {
         let network = &self.network;
         let refuse = |what: &str, remedy: &str| {
-            Err(Failure::Usage(format!(
-                "{protocol} cannot be simulated with {what}: {remedy}"
-            )))
+            Err(Failure::Usage(format!("{protocol} cannot be simulated with {what}: {remedy}")))
         };
         let Delay::Constant(delay) = network.delay else {
             return refuse("delays that vary", "choose one, as in --delay 100ms");
@@ -256,10 +254,7 @@ impl ConditionsExt for Conditions {
         let others = [
             ("--reorder", network.reordering.probability > 0.0),
             ("--duplicate", network.duplicate > 0.0),
-            (
-                "--loss-model correlated",
-                self.network.loss_model == LossModel::Correlated,
-            ),
+            ("--loss-model correlated", self.network.loss_model == LossModel::Correlated),
             ("--detect", self.detection.is_some()),
         ];
         match others.iter().find(|(_, is_asked_for)| *is_asked_for) {

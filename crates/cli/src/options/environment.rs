@@ -119,9 +119,7 @@ fn warning(variable: &str) -> Option<String> {
         Some(nearest) => format!("did you mean {PREFIX}{nearest}?"),
         None => "`hustings agent --help` names those that there are".to_owned(),
     };
-    Some(format!(
-        "{variable} is no variable of hustings and has no effect: {remedy}"
-    ))
+    Some(format!("{variable} is no variable of hustings and has no effect: {remedy}"))
 }
 
 #[cfg(test)]
@@ -147,10 +145,7 @@ mod tests {
     fn every_variable_is_known() {
         let mut declared = variables(&Arguments::command());
         // These are read without clap, whose help would show the key.
-        for (variable, option) in [
-            ("HUSTINGS_KEY", "--key"),
-            ("HUSTINGS_KEY_FILE", "--key-file"),
-        ] {
+        for (variable, option) in [("HUSTINGS_KEY", "--key"), ("HUSTINGS_KEY_FILE", "--key-file")] {
             declared.insert((variable.to_owned(), option.to_owned()));
         }
         let known = VARIABLES.map(|(name, option)| (name.to_owned(), option.to_owned()));
@@ -159,22 +154,15 @@ mod tests {
 
     #[test]
     fn unknown_variables_cause_a_warning() {
-        for ours in [
-            "HUSTINGS_GROUP",
-            "HUSTINGS_LEADER",
-            "HUSTINGS_FENCE",
-            "HUSTINGS_KEY_FILE",
-            "PATH",
-        ] {
+        for ours in
+            ["HUSTINGS_GROUP", "HUSTINGS_LEADER", "HUSTINGS_FENCE", "HUSTINGS_KEY_FILE", "PATH"]
+        {
             assert_eq!(warning(ours), None);
         }
         for (name, remedy) in [
             ("HUSTINGS_GRUOP", "did you mean HUSTINGS_GROUP?"),
             ("HUSTINGS_KEYFILE", "did you mean HUSTINGS_KEY_FILE?"),
-            (
-                "HUSTINGS_COLOUR",
-                "`hustings agent --help` names those that there are",
-            ),
+            ("HUSTINGS_COLOUR", "`hustings agent --help` names those that there are"),
         ] {
             let expected = format!("{name} is no variable of hustings and has no effect: {remedy}");
             assert_eq!(warning(name), Some(expected));

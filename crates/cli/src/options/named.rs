@@ -30,16 +30,8 @@ pub(crate) fn one_of<T: Named>() -> impl TypedValueParser<Value = T> {
 
 impl Named for LossModel {
     const NAMES: &'static [(Self, &'static str, &'static str)] = &[
-        (
-            Self::Uncorrelated,
-            "uncorrelated",
-            "Each receiver loses it by its own chance",
-        ),
-        (
-            Self::Correlated,
-            "correlated",
-            "All receivers lose it, or none",
-        ),
+        (Self::Uncorrelated, "uncorrelated", "Each receiver loses it by its own chance"),
+        (Self::Correlated, "correlated", "All receivers lose it, or none"),
     ];
 }
 
@@ -58,11 +50,7 @@ impl Named for BullyInitiator {
 
 impl Named for Order {
     const NAMES: &'static [(Self, &'static str, &'static str)] = &[
-        (
-            Self::Random,
-            "random",
-            "Anywhere: theory gives the mean over all orders",
-        ),
+        (Self::Random, "random", "Anywhere: theory gives the mean over all orders"),
         (Self::Best, "best", "Where the election costs least"),
         (Self::Worst, "worst", "Where the election costs most"),
         (
@@ -86,11 +74,7 @@ impl Named for Reports {
 
 impl Named for PriorityKind {
     const NAMES: &'static [(Self, &'static str, &'static str)] = &[
-        (
-            Self::Id,
-            "id",
-            "The greater identity: members are numbered from 0, the last is the best",
-        ),
+        (Self::Id, "id", "The greater identity: members are numbered from 0, the last is the best"),
         (Self::Wake, "wake", "The earlier wake-up: LE-M"),
         (
             Self::Priority,

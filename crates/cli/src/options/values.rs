@@ -14,11 +14,7 @@ where
 {
     move |text| match text.parse() {
         Ok(number) if range.contains(&number) => Ok(number),
-        _ => Err(format!(
-            "choose a whole number from {} to {}",
-            range.start(),
-            range.end()
-        )),
+        _ => Err(format!("choose a whole number from {} to {}", range.start(), range.end())),
     }
 }
 
@@ -64,9 +60,7 @@ pub(crate) fn delay(text: &str) -> Result<Delay, String> {
 }
 
 fn uniform(range: &str) -> Result<Delay, String> {
-    let (from, to) = range
-        .split_once("..")
-        .ok_or("not a range: write uniform:50ms..150ms")?;
+    let (from, to) = range.split_once("..").ok_or("not a range: write uniform:50ms..150ms")?;
     let (from, to) = (duration(from)?, some_time(to)?);
     if from > to {
         return Err(format!(
@@ -83,9 +77,7 @@ fn log_normal(parameters: &str) -> Result<Delay, String> {
     let median = some_time(median)?;
     match sigma.parse::<f64>() {
         Ok(sigma) if (0.0..=10.0).contains(&sigma) => Ok(Delay::LogNormal { median, sigma }),
-        _ => Err(format!(
-            "sigma {sigma} is out of range: choose from 0 to 10"
-        )),
+        _ => Err(format!("sigma {sigma} is out of range: choose from 0 to 10")),
     }
 }
 
@@ -133,10 +125,7 @@ pub(crate) fn holding_back(text: &str) -> Result<HoldingBack, String> {
         None => (text, None),
         Some((chance, by)) => (chance, Some(duration(by)?)),
     };
-    Ok(HoldingBack {
-        probability: probability(chance)?,
-        by,
-    })
+    Ok(HoldingBack { probability: probability(chance)?, by })
 }
 
 #[cfg(test)]
@@ -145,12 +134,7 @@ mod tests {
 
     #[test]
     fn delays_and_detections_are_shown_as_they_are_read() {
-        for text in [
-            "100ms",
-            "uniform:0s..150ms",
-            "exponential:2s",
-            "lognormal:100ms:0.5",
-        ] {
+        for text in ["100ms", "uniform:0s..150ms", "exponential:2s", "lognormal:100ms:0.5"] {
             assert_eq!(delay(text).map(show_delay).as_deref(), Ok(text));
         }
         for text in ["oracle", "never", "0s", "1500ms"] {
@@ -166,27 +150,18 @@ mod tests {
             ("exponential:0s", "too short: choose 1ns or more"),
             ("lognormal:0s:1", "too short: choose 1ns or more"),
             ("uniform:1s", "not a range: write uniform:50ms..150ms"),
-            (
-                "uniform:2s..1s",
-                "the range 2s..1s is empty: the first must not exceed the second",
-            ),
+            ("uniform:2s..1s", "the range 2s..1s is empty: the first must not exceed the second"),
             (
                 "lognormal:1s",
                 "sigma is missing: write the median and sigma, as in lognormal:100ms:0.5",
             ),
-            (
-                "lognormal:1s:11",
-                "sigma 11 is out of range: choose from 0 to 10",
-            ),
+            ("lognormal:1s:11", "sigma 11 is out of range: choose from 0 to 10"),
             (
                 "pareto:1s",
                 "unknown distribution: choose 100ms, uniform:50ms..150ms, exponential:100ms or lognormal:100ms:0.5",
             ),
         ] {
-            assert_eq!(
-                delay(text).map_err(|error| error.clone()),
-                Err(complaint.to_owned())
-            );
+            assert_eq!(delay(text).map_err(|error| error.clone()), Err(complaint.to_owned()));
         }
     }
 

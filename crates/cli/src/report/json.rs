@@ -31,24 +31,14 @@ fn as_map<V: Serialize, S: Serializer>(
 }
 
 pub(super) fn write(report: &Report) -> String {
-    let Report {
-        protocol,
-        parameters,
-        findings,
-        ..
-    } = report;
+    let Report { protocol, parameters, findings, .. } = report;
     let object = match findings {
-        Findings::Measured { runs, metrics, .. } => serde_json::to_string(&Measured {
-            protocol,
-            parameters,
-            runs: *runs,
-            metrics,
-        }),
-        Findings::Computed { values, .. } => serde_json::to_string(&Computed {
-            protocol,
-            parameters,
-            values,
-        }),
+        Findings::Measured { runs, metrics, .. } => {
+            serde_json::to_string(&Measured { protocol, parameters, runs: *runs, metrics })
+        }
+        Findings::Computed { values, .. } => {
+            serde_json::to_string(&Computed { protocol, parameters, values })
+        }
     };
     object.expect("numbers and texts under names have a JSON form") + "\n"
 }

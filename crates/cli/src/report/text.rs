@@ -5,18 +5,9 @@ use hustings_sim::statistics::Estimate;
 use super::{Findings, Report};
 
 pub(super) fn write(report: &Report) -> String {
-    let Report {
-        protocol,
-        sentence,
-        findings,
-        ..
-    } = report;
+    let Report { protocol, sentence, findings, .. } = report;
     match findings {
-        Findings::Measured {
-            runs,
-            seed,
-            metrics,
-        } => {
+        Findings::Measured { runs, seed, metrics } => {
             let plural = if *runs == 1 { "" } else { "s" };
             let headings = ["metric", "mean", "95 % interval", "min", "max"].map(str::to_owned);
             let rows = metrics.iter().map(|(name, estimate)| row(name, *estimate));
@@ -25,9 +16,7 @@ pub(super) fn write(report: &Report) -> String {
         }
         Findings::Computed { values, missing } => {
             let headings = ["metric", "value"].map(str::to_owned);
-            let rows = values
-                .iter()
-                .map(|(name, value)| [label(name), plain(*value)]);
+            let rows = values.iter().map(|(name, value)| [label(name), plain(*value)]);
             let table = table(&std::iter::once(headings).chain(rows).collect::<Vec<_>>());
             let gap = match missing.as_slice() {
                 [] => String::new(),
@@ -42,29 +31,11 @@ pub(super) fn write(report: &Report) -> String {
 const NO_INTERVAL: &str = "-";
 
 fn row(name: &str, estimate: Option<Estimate>) -> [String; 5] {
-    let Some(Estimate {
-        mean,
-        ci95,
-        min,
-        max,
-    }) = estimate
-    else {
-        return [
-            label(name),
-            "none".to_owned(),
-            String::new(),
-            String::new(),
-            String::new(),
-        ];
+    let Some(Estimate { mean, ci95, min, max }) = estimate else {
+        return [label(name), "none".to_owned(), String::new(), String::new(), String::new()];
     };
     let Some([low, high]) = ci95 else {
-        return [
-            label(name),
-            plain(mean),
-            NO_INTERVAL.to_owned(),
-            plain(min),
-            plain(max),
-        ];
+        return [label(name), plain(mean), NO_INTERVAL.to_owned(), plain(min), plain(max)];
     };
     let reach = (high - low) / 2.0;
     let decimals = decimals_for(reach);
@@ -74,13 +45,7 @@ fn row(name: &str, estimate: Option<Estimate>) -> [String; 5] {
     } else {
         format!("{} .. {}", rounded(low, decimals), rounded(high, decimals))
     };
-    [
-        label(name),
-        rounded(mean, decimals),
-        interval,
-        plain(min),
-        plain(max),
-    ]
+    [label(name), rounded(mean, decimals), interval, plain(min), plain(max)]
 }
 
 /// Returns the metric with its unit, if it has one.
@@ -97,11 +62,7 @@ fn label(name: &str) -> String {
         "join_lesser",
     ];
     let quantity = name.strip_suffix("_printed").unwrap_or(name);
-    if IN_SECONDS.contains(&quantity) {
-        format!("{name} (s)")
-    } else {
-        name.to_owned()
-    }
+    if IN_SECONDS.contains(&quantity) { format!("{name} (s)") } else { name.to_owned() }
 }
 
 /// Formats a table with columns of minimal width: the first aligned left, the others right.
@@ -122,11 +83,7 @@ fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
 
 /// Returns the number of decimals that shows two digits of `reach`, the uncertainty of the value.
 fn decimals_for(reach: f64) -> usize {
-    if reach > 0.0 {
-        (1.0 - reach.log10().floor()).clamp(0.0, 9.0) as usize
-    } else {
-        9
-    }
+    if reach > 0.0 { (1.0 - reach.log10().floor()).clamp(0.0, 9.0) as usize } else { 9 }
 }
 
 /// Formats a value; one that the usual decimals would round to nothing keeps two digits.
@@ -181,10 +138,7 @@ mod tests {
             assert_eq!(row("messages", Some(estimate))[1..3], shown);
         }
         assert_eq!(row("delay", None)[..3], ["delay (s)", "none", ""]);
-        let of_one_run = Estimate {
-            ci95: None,
-            ..estimate(0.1234567, 0.0, 0.0)
-        };
+        let of_one_run = Estimate { ci95: None, ..estimate(0.1234567, 0.0, 0.0) };
         assert_eq!(row("messages", Some(of_one_run))[1..3], ["0.123457", "-"]);
     }
 }

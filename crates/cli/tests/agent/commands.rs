@@ -15,10 +15,7 @@ fn demo_output_is_consistent_and_the_demo_ends_by_itself() {
     let demos = std::env::var("DEMOS").map_or(1, |it| it.parse().expect("a number"));
     for _ in 0..demos {
         let told = hustings("demo").text();
-        assert!(
-            !told.contains('\x1b'),
-            "no colours where nobody sees them: {told}"
-        );
+        assert!(!told.contains('\x1b'), "no colours where nobody sees them: {told}");
         check_story(&told);
     }
 }
@@ -26,14 +23,7 @@ fn demo_output_is_consistent_and_the_demo_ends_by_itself() {
 /// Checks that every line of the demo's output is consistent with the lines before it.
 #[track_caller]
 fn check_story(told: &str) {
-    let mut story = Story {
-        told,
-        at: 0.0,
-        leader: None,
-        dead: None,
-        killed: None,
-        named: None,
-    };
+    let mut story = Story { told, at: 0.0, leader: None, dead: None, killed: None, named: None };
     let mut fences: Vec<u64> = Vec::new();
     let mut steps = 0;
     for line in told.lines() {
@@ -76,11 +66,7 @@ impl<'a> Story<'a> {
         };
         if let Some((_, victim)) = what.split_once("kill -9 ") {
             let (_, victim) = victim.split_once(": ").expect("who");
-            assert_eq!(
-                Some(name(victim)),
-                self.leader,
-                "the leader is killed: {told}"
-            );
+            assert_eq!(Some(name(victim)), self.leader, "the leader is killed: {told}");
             (self.dead, self.killed) = (self.leader.take(), Some(self.at));
             return None;
         }
@@ -133,11 +119,7 @@ impl<'a> Story<'a> {
         let number: f64 = number.parse().expect("a number");
         let span = if unit == "ms" { number / 1e3 } else { number };
         let since = self.at - self.killed.expect("somebody was killed");
-        assert!(
-            (span - since).abs() < 0.011,
-            "{span}, {since}: {}",
-            self.told
-        );
+        assert!((span - since).abs() < 0.011, "{span}, {since}: {}", self.told);
         span
     }
 
@@ -145,9 +127,7 @@ impl<'a> Story<'a> {
     #[track_caller]
     fn check_sum(&self, fences: &[u64]) {
         let told = self.told;
-        let (story, sum) = told
-            .split_once("\nNew leader, with tenure,")
-            .expect("it sums up");
+        let (story, sum) = told.split_once("\nNew leader, with tenure,").expect("it sums up");
         for (row, words) in [
             ("after the leader was killed", " after the kill"),
             ("of that, until it was noticed", " after the kill;"),
@@ -237,19 +217,16 @@ fn command_is_killed_after_both_watchers_are_killed() {
 #[test]
 fn command_gets_the_original_limit_of_open_files() {
     let group = process::group("files");
-    let run = command(&format!(
-        "run --group {group} --name a --bind 127.0.0.1:0 --log error -- sh -c"
-    ));
+    let run =
+        command(&format!("run --group {group} --name a --bind 127.0.0.1:0 --log error -- sh -c"));
     let mut limited = std::process::Command::new("sh");
     limited
         .args(["-c", "ulimit -Sn 200; exec \"$0\" \"$@\""])
         .arg(run.get_program())
         .args(run.get_args())
         .arg(
-            "ulimit -Sn; grep 'open files' /proc/$AGENT/limits; exec sleep 1000".replace(
-                "$AGENT",
-                "$(cut -d' ' -f4 /proc/$(cut -d' ' -f4 /proc/$PPID/stat)/stat)",
-            ),
+            "ulimit -Sn; grep 'open files' /proc/$AGENT/limits; exec sleep 1000"
+                .replace("$AGENT", "$(cut -d' ' -f4 /proc/$(cut -d' ' -f4 /proc/$PPID/stat)/stat)"),
         )
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped());
@@ -283,23 +260,16 @@ fn command_runs_on_one_member_and_moves_when_that_member_is_killed() {
 #[test]
 fn run_exits_with_the_exit_code_of_the_command() {
     let group = process::group("code");
-    let ended = hustings(&format!(
-        "run --group {group} --name a --bind 127.0.0.1:0 -- false"
-    ));
+    let ended = hustings(&format!("run --group {group} --name a --bind 127.0.0.1:0 -- false"));
     assert_eq!(ended.code, Some(1), "{}", ended.said);
     let missing = hustings(&format!(
         "run --group {group} --name a --bind 127.0.0.1:0 -- no-such-command-here"
     ));
     assert_eq!(missing.code, Some(127), "{}", missing.said);
-    assert!(
-        missing.said.contains("no-such-command-here"),
-        "{}",
-        missing.said
-    );
+    assert!(missing.said.contains("no-such-command-here"), "{}", missing.said);
     assert!(!missing.said.contains("is up at"), "before it takes part");
-    let denied = hustings(&format!(
-        "run --group {group} --name a --bind 127.0.0.1:0 -- /etc/passwd"
-    ));
+    let denied =
+        hustings(&format!("run --group {group} --name a --bind 127.0.0.1:0 -- /etc/passwd"));
     assert_eq!(denied.code, Some(126), "{}", denied.said);
     assert!(!denied.said.contains("is up at"), "before it takes part");
 }
@@ -341,10 +311,7 @@ fn example_elects_resigns_and_ends() {
     let said = run_example("elect");
     let mut lines = said.lines();
     let leader = lines.next().expect("a leader");
-    assert!(
-        ["red leads", "green leads", "blue leads"].contains(&leader),
-        "{said}"
-    );
+    assert!(["red leads", "green leads", "blue leads"].contains(&leader), "{said}");
     assert_eq!(lines.next(), Some("it leads no more"));
     assert_eq!(lines.next(), None);
 }

@@ -26,10 +26,7 @@ fn first_event(http: &str) -> Value {
         .write_all(b"GET /v1/watch-council HTTP/1.1\r\nHost: localhost\r\n\r\n")
         .expect("the centre hears");
     let lines = BufReader::new(stream).lines().map_while(Result::ok);
-    let lines: Vec<String> = lines
-        .skip_while(|line| line != "event: council")
-        .take(2)
-        .collect();
+    let lines: Vec<String> = lines.skip_while(|line| line != "event: council").take(2).collect();
     let data = lines[1].strip_prefix("data: ").expect("an event has data");
     serde_json::from_str(data).expect("JSON")
 }
@@ -40,9 +37,7 @@ fn dead_hosts_lose_their_seats_to_others_and_the_leader_stays() {
     let mut hosts: Vec<(String, Program)> = ["alpha", "beta", "gamma", "delta", "epsilon"]
         .map(|name| (name.to_owned(), process::agent(&group, name, "127.0.0.1:0")))
         .into();
-    hosts[0]
-        .1
-        .until("alpha leads", |line| line["leads"] == true);
+    hosts[0].1.until("alpha leads", |line| line["leads"] == true);
     let centre = format!(
         "council --group {group} --bind 127.0.0.1:0 --http 127.0.0.1:0 --seats 2..3 --max-guess 20 --round 50ms --lease 3s"
     );
@@ -55,10 +50,7 @@ fn dead_hosts_lose_their_seats_to_others_and_the_leader_stays() {
     let text = hustings(&format!("status --http {http}")).text();
     assert!(text.contains("no leader is elected"), "{text}");
     for name in &first {
-        assert!(
-            text.contains(&format!("  seat      {name} at 127.0.0.1:")),
-            "{text}"
-        );
+        assert!(text.contains(&format!("  seat      {name} at 127.0.0.1:")), "{text}");
     }
     let get = format!("GET /v1/groups/{group}/council HTTP/1.1");
     let (code, told) = door::ask(http, &[&get, "Host: localhost"]);
@@ -74,21 +66,14 @@ fn dead_hosts_lose_their_seats_to_others_and_the_leader_stays() {
         assert!(looks.any(|it| it == first.contains(name)), "{name}");
     }
 
-    let lost = first
-        .iter()
-        .find(|name| *name != "alpha")
-        .expect("two or more");
+    let lost = first.iter().find(|name| *name != "alpha").expect("two or more");
     let place = hosts.iter().position(|(name, _)| name == lost);
     hosts.remove(place.expect("a host")).1.kill();
     let is_whole = |it: &Value| seated(it).len() >= 2 && !seated(it).contains(lost);
     council.until("another one", is_whole);
     assert_eq!(council.stop(), Some(0));
 
-    let status = hustings(&format!(
-        "status --http {} --format json",
-        hosts[0].1.http()
-    ))
-    .json();
+    let status = hustings(&format!("status --http {} --format json", hosts[0].1.http())).json();
     assert_eq!(status["groups"][0]["leadership"]["leads"], true);
     assert_eq!(status["groups"][0]["leadership"]["changes"], 1);
 }
@@ -109,10 +94,7 @@ fn centre_reports_too_few_hosts_and_yields_only_to_a_lasting_centre() {
     let mut second = process::start(&format!("{council} --name second --seats 1"));
     let (code, said) = first.ended_saying();
     assert_eq!(code, Some(1));
-    assert!(
-        said.contains("another centre, `second`, was started later"),
-        "{said}"
-    );
+    assert!(said.contains("another centre, `second`, was started later"), "{said}");
     assert_eq!(second.stop(), Some(0));
     let line = format!("council of {group}: 1 seats of 1..1: only\n");
     assert_eq!(hustings(&format!("{once} --name guest")).text(), line);
@@ -145,9 +127,7 @@ fn once_with_a_short_lease_does_not_end_a_centre_with_a_longer_one() {
     let mut standing = process::start(&standing);
     let is_confirmed = |it: &Value| !seated(it).is_empty();
     let seats = seated(&standing.until("a council", is_confirmed));
-    let refused = hustings(&format!(
-        "{council} --name guest --once --lease 300ms --log off"
-    ));
+    let refused = hustings(&format!("{council} --name guest --once --lease 300ms --log off"));
     assert_eq!(refused.code, Some(1), "{}", refused.printed);
     let by_host = seats.iter().any(|name| {
         let said = format!("host `{name}` of group `{group}` holds a seat of another centre");

@@ -20,13 +20,9 @@ pub(crate) fn exchange(http: &str, lines: &[&str]) -> (u16, String, String) {
 
 fn exchange_over(mut stream: impl Read + Write, lines: &[&str]) -> (u16, String, String) {
     let request = format!("{}\r\nConnection: close\r\n\r\n", lines.join("\r\n"));
-    stream
-        .write_all(request.as_bytes())
-        .expect("the agent hears");
+    stream.write_all(request.as_bytes()).expect("the agent hears");
     let mut answer = String::new();
-    stream
-        .read_to_string(&mut answer)
-        .expect("the agent answers");
+    stream.read_to_string(&mut answer).expect("the agent answers");
     let code = answer.get(9..12).and_then(|code| code.parse().ok());
     let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a body");
     let code = code.expect("an answer has a code");
@@ -78,27 +74,15 @@ fn http_accepts_only_this_host_and_errors_give_the_reason() {
             403,
             "this agent is not steered over TCP",
         ),
-        (
-            &[get_step_down.as_str(), "Host: localhost"][..],
-            405,
-            "use POST",
-        ),
+        (&[get_step_down.as_str(), "Host: localhost"][..], 405, "use POST"),
         (
             &["GET /v1/groups/x/leader HTTP/1.1", "Host: localhost"][..],
             404,
             "no member of group `x`",
         ),
+        (&["GET /nowhere HTTP/1.1", "Host: localhost"][..], 404, "nothing at /nowhere"),
         (
-            &["GET /nowhere HTTP/1.1", "Host: localhost"][..],
-            404,
-            "nothing at /nowhere",
-        ),
-        (
-            &[
-                "GET /healthz HTTP/1.1",
-                "Host: localhost",
-                "Content-Length: 5",
-            ][..],
+            &["GET /healthz HTTP/1.1", "Host: localhost", "Content-Length: 5"][..],
             413,
             "a request with a body",
         ),
@@ -115,17 +99,9 @@ fn http_accepts_only_this_host_and_errors_give_the_reason() {
             403,
             "the header `Hustings-Request: 1` is missing",
         ),
+        (&[for_nothing.as_str(), "Host: localhost", allowed][..], 400, "for=5: not a duration"),
         (
-            &[for_nothing.as_str(), "Host: localhost", allowed][..],
-            400,
-            "for=5: not a duration",
-        ),
-        (
-            &[
-                "POST /v1/groups/x/step-down HTTP/1.1",
-                "Host: localhost",
-                allowed,
-            ][..],
+            &["POST /v1/groups/x/step-down HTTP/1.1", "Host: localhost", allowed][..],
             404,
             "no member of group `x`",
         ),
@@ -134,11 +110,7 @@ fn http_accepts_only_this_host_and_errors_give_the_reason() {
             409,
             "has no voters, and only tenure that voters grant can be handed to somebody",
         ),
-        (
-            &["GET /v1/status HTTP/1.1", "Host: localhost"][..],
-            404,
-            "nothing at /v1/status",
-        ),
+        (&["GET /v1/status HTTP/1.1", "Host: localhost"][..], 404, "nothing at /v1/status"),
     ] {
         let (got, answer) = steer(&socket, lines);
         let said = answer["error"].as_str().unwrap_or_default();
@@ -148,11 +120,7 @@ fn http_accepts_only_this_host_and_errors_give_the_reason() {
     let (code, health) = ask(&http, &["GET /healthz HTTP/1.1", "Host: 127.0.0.1"]);
     assert_eq!((code, &health["healthy"]), (200, &Value::Bool(true)));
     let (code, leader) = ask(&http, &[&leader, "Host: localhost"]);
-    assert_eq!(
-        (code, &leader["leads"]),
-        (200, &Value::Bool(true)),
-        "it never stepped down"
-    );
+    assert_eq!((code, &leader["leads"]), (200, &Value::Bool(true)), "it never stepped down");
 }
 
 #[test]
@@ -291,10 +259,7 @@ fn other_hosts_can_read_metrics_and_status_only() {
     let leads = format!("\nhustings_leads{{group=\"{group}\"}} 1\n");
     assert!(body.contains(&leads), "{body}");
     let (code, health) = ask(&address, &["GET /healthz HTTP/1.1", host]);
-    assert_eq!(
-        (code, health.to_string()),
-        (200, "{\"healthy\":true}".to_owned())
-    );
+    assert_eq!((code, health.to_string()), (200, "{\"healthy\":true}".to_owned()));
     let status = hustings(&format!("status --http {address} --format json")).json();
     assert_eq!(status["member"], "alpha");
     for (method, path, code) in [

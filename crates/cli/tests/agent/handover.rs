@@ -45,22 +45,14 @@ fn run(group: &str, name: &str, options: &str, notes: &Path, script: &str) -> (P
 }
 
 fn step_down(http: &str, group: &str, span: &str) {
-    hustings(&format!(
-        "step-down --http {http} --group {group} --for {span}"
-    ))
-    .text();
+    hustings(&format!("step-down --http {http} --group {group} --for {span}")).text();
 }
 
 #[test]
 fn command_ends_before_its_member_steps_down() {
     let (group, notes) = (process::group("handover"), notes("handover"));
-    let (mut first, first_http) = run(
-        &group,
-        "first",
-        "--priority 1 --at-end restart",
-        &notes,
-        SLOW,
-    );
+    let (mut first, first_http) =
+        run(&group, "first", "--priority 1 --at-end restart", &notes, SLOW);
     first.until_printed("up");
     let (mut second, second_http) = run(&group, "second", "", &notes, SLOW);
     second.until_said_containing("first leads, at");
@@ -72,13 +64,7 @@ fn command_ends_before_its_member_steps_down() {
     first.until_printed("up");
     assert_eq!(
         read(&notes),
-        [
-            "first begins",
-            "first ends",
-            "second begins",
-            "second ends",
-            "first begins"
-        ]
+        ["first begins", "first ends", "second begins", "second ends", "first begins"]
     );
     assert_eq!(first.stop(), Some(0), "the command's own end");
     assert_eq!(second.stop(), Some(0), "it runs none");
@@ -93,10 +79,7 @@ fn command_that_ignores_term_is_killed_before_its_member_steps_down() {
     second.until_said_containing("first leads, at");
     step_down(&http, &group, "1h");
     second.until_printed("up");
-    assert_eq!(
-        read(&notes),
-        ["first begins", "first lives", "second begins"]
-    );
+    assert_eq!(read(&notes), ["first begins", "first lives", "second begins"]);
     assert_eq!(first.stop(), Some(0), "it runs none");
 }
 

@@ -44,9 +44,7 @@ fn record(span: Duration) -> Vec<Vec<u8>> {
     socket.set_reuse_address(true).expect("as agents do");
     socket.bind(&MULTICAST.into()).expect("as agents do");
     let socket = UdpSocket::from(socket);
-    let SocketAddr::V4(group) = MULTICAST else {
-        panic!("an IPv4 address")
-    };
+    let SocketAddr::V4(group) = MULTICAST else { panic!("an IPv4 address") };
     let joined = socket.join_multicast_v4(group.ip(), &Ipv4Addr::LOCALHOST);
     joined.expect("as agents do");
     let pause = std::time::Duration::from_millis(100);
@@ -139,17 +137,11 @@ fn invalid_duration_is_reported_as_such_not_as_unknown_option() {
         let outcome = hustings(arguments);
         assert_eq!(outcome.code, Some(2), "{arguments}");
         let said = outcome.said;
-        assert!(
-            said.contains("not a duration: write a number and a unit"),
-            "{said}"
-        );
+        assert!(said.contains("not a duration: write a number and a unit"), "{said}");
     }
     let both = "agent --group g --bind 127.0.0.1:0 --voters a --etcd http://127.0.0.1:1";
     let said = hustings(both).said;
-    assert!(
-        said.contains("one authority grants tenure; choose one of them"),
-        "{said}"
-    );
+    assert!(said.contains("one authority grants tenure; choose one of them"), "{said}");
 }
 
 /// The third voter was away when the others began an era.
@@ -184,20 +176,14 @@ fn suggested_era_is_never_one_that_would_be_refused() {
     ] {
         let quorum = quorum();
         let vote = quorum.vote(&scene.group, "a");
-        let promised = Durable {
-            counter: promised,
-            ..Durable::FOUNDING
-        };
+        let promised = Durable { counter: promised, ..Durable::FOUNDING };
         VoterFile::reset(&scene.home.join("a"), vote, promised).expect("files can be written");
         assert_refused(&scene.init("a", &format!("--era {era}")), says);
     }
     // The documented way out.
     std::fs::remove_file(scene.file("a")).expect("it is there");
     let said = scene.init("a", "--era 3").text();
-    assert!(
-        said.ends_with(" begins at counter 844424930131968\n"),
-        "{said}"
-    );
+    assert!(said.ends_with(" begins at counter 844424930131968\n"), "{said}");
 }
 
 /// The leader's answers are lost, or it is dead and its frames are replayed: in both cases it does
@@ -215,18 +201,11 @@ fn voter_is_not_initialised_while_an_unproven_member_claims_tenure() {
     let address = own_host(2);
     let options = scene.options("c").replace("127.0.0.1:0", &address);
     for how in ["--new", "--era 9"] {
-        let init = replaying(&recorded, &address, || {
-            hustings(&format!("voter init {options} {how}"))
-        });
+        let init =
+            replaying(&recorded, &address, || hustings(&format!("voter init {options} {how}")));
         let (leader, fence) = (led["leader"].as_str().expect("a name"), &led["fence"]);
-        assert_refused(
-            &init,
-            &format!("`{leader}` of group `{}` is heard", scene.group),
-        );
-        assert_refused(
-            &init,
-            &format!("it holds tenure with fence {fence}, but it has not"),
-        );
+        assert_refused(&init, &format!("`{leader}` of group `{}` is heard", scene.group));
+        assert_refused(&init, &format!("it holds tenure with fence {fence}, but it has not"));
         assert_refused(&init, "an old recording of it is being replayed: stop");
         assert!(!scene.file("c").exists());
     }

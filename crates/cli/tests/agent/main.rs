@@ -22,40 +22,24 @@ fn status_watch_and_step_down_talk_to_a_running_agent() {
     let group = process::group("talk");
     let mut alpha = process::agent(&group, "alpha", "127.0.0.1:0");
     let http = alpha.http();
-    alpha.until("alpha leads", |line| {
-        line["leader"] == "alpha" && line["leads"] == true
-    });
+    alpha.until("alpha leads", |line| line["leader"] == "alpha" && line["leads"] == true);
 
     let status = hustings(&format!("status --http {http} --format json")).json();
     assert_eq!(status["member"], "alpha");
     assert_eq!(status["groups"][0]["leadership"]["leads"], true);
     assert_eq!(status["groups"][0]["leadership"]["mode"], "advisory");
     let text = hustings(&format!("status --http {http}")).text();
-    assert!(
-        text.contains(&format!("group {group}: alpha leads (this member), for ")),
-        "{text}"
-    );
+    assert!(text.contains(&format!("group {group}: alpha leads (this member), for ")), "{text}");
 
     let mut watch = process::start(&format!("watch --http {http} --format json"));
-    watch.until("the present leader", |line| {
-        line["leader"]["name"] == "alpha"
-    });
+    watch.until("the present leader", |line| line["leader"]["name"] == "alpha");
     let mut beta = process::agent(&group, "beta", "127.0.0.1:0");
-    beta.until("beta follows", |line| {
-        line["leader"] == "alpha" && line["leads"] == false
-    });
+    beta.until("beta follows", |line| line["leader"] == "alpha" && line["leads"] == false);
 
     let said = hustings(&format!("step-down --http {http} --group {group} --for 1h")).text();
-    assert_eq!(
-        said,
-        format!("group {group}: stepped down, and out of elections for 3600s\n")
-    );
-    beta.until("beta leads", |line| {
-        line["leader"] == "beta" && line["leads"] == true
-    });
-    watch.until("alpha gave up", |line| {
-        line["leader"].is_null() && line["changes"] == 2
-    });
+    assert_eq!(said, format!("group {group}: stepped down, and out of elections for 3600s\n"));
+    beta.until("beta leads", |line| line["leader"] == "beta" && line["leads"] == true);
+    watch.until("alpha gave up", |line| line["leader"].is_null() && line["changes"] == 2);
 
     assert_eq!(alpha.stop(), Some(0));
     watch.until_said(&format!("the agent at {http} went away: waiting for it"));
@@ -92,20 +76,14 @@ fn status_shows_the_group_size_and_the_size_of_the_partial_view() {
         let status = statuses.find(|it| size_in(it).is_some());
         let status = status.expect("they are counted");
         let partial_view = &status["groups"][0]["partial_view"];
-        assert_eq!(
-            (&partial_view["view"], &partial_view["known"]),
-            (&8.into(), &1.into())
-        );
+        assert_eq!((&partial_view["view"], &partial_view["known"]), (&8.into(), &1.into()));
         let size = size_in(&status).expect("as found");
         let k = &status["groups"][0]["k"];
         let text = hustings(&format!("status --http {http}")).text();
         let (_, told) = text.split_once("  members   ").expect("a line");
         let expected = format!("about {size}, of whom this one knows 1 of at most 8");
         assert!(told.starts_with(&expected), "{text}");
-        assert!(
-            told.contains(&format!("  relaying  K {k}; measured: ")),
-            "{text}"
-        );
+        assert!(told.contains(&format!("  relaying  K {k}; measured: ")), "{text}");
     }
 }
 
@@ -124,8 +102,7 @@ fn watch_prints_one_sentence_per_change() {
 #[test]
 fn agent_ends_when_the_reader_of_its_events_is_gone() {
     let group = process::group("unread");
-    let mut alpha = process::unread(&format!(
-        "agent --events --group {group} --bind 127.0.0.1:0 --http off"
-    ));
+    let mut alpha =
+        process::unread(&format!("agent --events --group {group} --bind 127.0.0.1:0 --http off"));
     assert_eq!(alpha.ended(), Some(0));
 }

@@ -30,17 +30,11 @@ fn options_override_environment_which_overrides_file_and_defaults() {
     let path = file("precedence.toml", 0o600, text);
     let check = format!("config check {}", path.display());
     let by_file = finish(&mut command(&check)).text();
-    assert!(
-        by_file.contains("member by-file: bind 127.0.0.1:1,"),
-        "{by_file}"
-    );
+    assert!(by_file.contains("member by-file: bind 127.0.0.1:1,"), "{by_file}");
     assert!(by_file.contains("announce 1s, suppress 5ms"), "{by_file}");
     assert!(by_file.contains("no key"), "{by_file}");
-    let environment = [
-        ("HUSTINGS_NAME", "by-environment"),
-        ("HUSTINGS_ANNOUNCE", "2s"),
-        ("HUSTINGS_KEY", KEY),
-    ];
+    let environment =
+        [("HUSTINGS_NAME", "by-environment"), ("HUSTINGS_ANNOUNCE", "2s"), ("HUSTINGS_KEY", KEY)];
     let by_environment = finish(command(&check).envs(environment)).text();
     assert!(
         by_environment.contains("member by-environment: bind 127.0.0.1:1,"),
@@ -82,27 +76,15 @@ fn generated_key_file_is_readable_by_its_owner_only() {
     let _ = fs::remove_file(&path); // left by an earlier run
     let make = || hustings(&format!("keys generate --out {}", path.display()));
     assert_eq!(make().text(), "");
-    let mode = fs::metadata(&path)
-        .expect("it was made")
-        .permissions()
-        .mode();
+    let mode = fs::metadata(&path).expect("it was made").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let key = fs::read_to_string(&path).expect("it is ours");
-    refused(
-        &make(),
-        2,
-        "there is a file already, and its key may be in use",
-    );
+    refused(&make(), 2, "there is a file already, and its key may be in use");
     assert_eq!(fs::read_to_string(&path).expect("it is ours"), key);
     assert!(key.len() == 65 && key.trim_end().bytes().all(|it| it.is_ascii_hexdigit()));
     let agent = format!(
         "config check {}",
-        file(
-            "made.toml",
-            0o644,
-            "[[group]]\nname = \"web\"\nkey-file = \"made.key\"\n"
-        )
-        .display()
+        file("made.toml", 0o644, "[[group]]\nname = \"web\"\nkey-file = \"made.key\"\n").display()
     );
     assert!(hustings(&agent).text().contains("key set"));
 }
@@ -125,9 +107,7 @@ fn member_with_another_key_is_reported() {
     let group = process::group("keys");
     let options = "--bind 127.0.0.1:0 --http 127.0.0.1:0 --multicast 239.255.72.86:7402";
     let agent = |name: &str, key: &str| {
-        process::member(&format!(
-            "--group {group} --name {name} --key {key} {options}"
-        ))
+        process::member(&format!("--group {group} --name {name} --key {key} {options}"))
     };
     let mut alpha = agent("alpha", KEY);
     alpha.until_said_containing("alpha leads (this member)");
@@ -146,14 +126,8 @@ fn member_with_another_key_is_reported() {
 fn second_agent_on_one_http_address_is_refused() {
     let mut alpha = process::agent(&process::group("first"), "alpha", "127.0.0.1:0");
     let http = alpha.http();
-    let second = hustings(&format!(
-        "agent --group second --bind 127.0.0.1:0 --http {http}"
-    ));
-    refused(
-        &second,
-        1,
-        "does another agent run here? choose another with --http, or --http off",
-    );
+    let second = hustings(&format!("agent --group second --bind 127.0.0.1:0 --http {http}"));
+    refused(&second, 1, "does another agent run here? choose another with --http, or --http off");
     assert_eq!(alpha.stop(), Some(0));
     let nobody = hustings(&format!("status --http {http}"));
     refused(
@@ -202,32 +176,19 @@ fn invalid_value_of_a_variable_is_reported_with_its_name() {
             "status",
             "error: invalid value 'off' for 'HUSTINGS_HTTP': an agent that does not listen for HTTP cannot be asked: start it with an address, as in --http 127.0.0.1:7480, and ask there\n",
         ),
-        (
-            "HUSTINGS_GROUP",
-            "a/b",
-            "step-down",
-            "error: HUSTINGS_GROUP `a/b` is no group's name",
-        ),
+        ("HUSTINGS_GROUP", "a/b", "step-down", "error: HUSTINGS_GROUP `a/b` is no group's name"),
     ] {
         let outcome = finish(command(arguments).env(variable, value));
         refused(&outcome, 2, complaint);
     }
     let by_option =
         finish(command("agent --group web --announce=1us").env("HUSTINGS_ANNOUNCE", "1ns"));
-    refused(
-        &by_option,
-        2,
-        "invalid value '1us' for '--announce <DURATION>'",
-    );
+    refused(&by_option, 2, "invalid value '1us' for '--announce <DURATION>'");
 }
 
 #[test]
 fn insecure_is_a_switch_in_the_environment_too() {
-    let path = file(
-        "insecure.toml",
-        0o600,
-        "bind = \"10.0.0.1:1\"\n[[group]]\nname = \"web\"\n",
-    );
+    let path = file("insecure.toml", 0o600, "bind = \"10.0.0.1:1\"\n[[group]]\nname = \"web\"\n");
     let check = |value: &str| {
         let check = format!("config check {}", path.display());
         finish(command(&check).env("HUSTINGS_INSECURE", value))
@@ -260,11 +221,7 @@ fn variable_that_is_not_text_is_named() {
     // A file name may be any bytes.
     line.env("HUSTINGS_KEY_FILE", nonsense);
     let outcome = finish(line.env("HUSTINGS_BIND", nonsense));
-    refused(
-        &outcome,
-        2,
-        "error: HUSTINGS_BIND is not text in UTF-8: write it anew\n",
-    );
+    refused(&outcome, 2, "error: HUSTINGS_BIND is not text in UTF-8: write it anew\n");
     let outcome = finish(line.args(["--bind", "127.0.0.1:0", "--name"]).arg(nonsense));
     refused(&outcome, 2, "one or more arguments");
 }

@@ -150,11 +150,7 @@ fn voter_goes_on_voting_when_its_command_crashes() {
             break;
         }
         let waited = clock::now() - began;
-        assert!(
-            waited < Duration::from_secs(60),
-            "{} runs: {all:#?}",
-            count()
-        );
+        assert!(waited < Duration::from_secs(60), "{} runs: {all:#?}", count());
     }
 }
 
@@ -198,10 +194,7 @@ fn invalid_voter_options_are_refused_with_the_reason() {
         "4 voters (a, b, c, d): name an odd number of them, 1 to 63 (--voters, or voters = [..])";
     assert!(even.contains(said), "{even}");
     let twice = wrong("a,b,c", "a,b,a");
-    assert!(
-        twice.contains("voter `a` is named twice: name each once (--voters"),
-        "{twice}"
-    );
+    assert!(twice.contains("voter `a` is named twice: name each once (--voters"), "{twice}");
     let strange = wrong("a,b,c", "a,b,c/d");
     assert!(strange.contains("voter `c/d`: 1 to 64 letters") && strange.contains("(--voters"));
     assert!(wrong("600ms", "1ms").contains("100ms to 1h"));
@@ -226,9 +219,7 @@ fn unwritable_state_directory_is_reported_with_the_remedy() {
     let file = scene.file("a");
     let show = |state: &str| {
         let own = format!("--state {}/a", scene.home.display());
-        let options = scene
-            .options("a")
-            .replace(&own, &format!("--state {state}"));
+        let options = scene.options("a").replace(&own, &format!("--state {state}"));
         (
             hustings(&format!("voter show {options}")),
             hustings(&format!("voter init --new --within 1s {options}")),
@@ -240,10 +231,7 @@ fn unwritable_state_directory_is_reported_with_the_remedy() {
     assert!(made.text().contains("begins at counter 0"));
     // No user, not even root, can create files in /sys.
     for (state, words) in [
-        (
-            file.display().to_string(),
-            "something on that path is a file: name a directory (--state",
-        ),
+        (file.display().to_string(), "something on that path is a file: name a directory (--state"),
         (
             format!("{}/below", file.display()),
             "something on that path is a file: name a directory (--state",
@@ -275,10 +263,7 @@ fn era_can_begin_on_a_voter_that_still_has_its_file() {
     for voters in ["a,b,c", "a,b,d"] {
         let options = scene.options("a").replace("a,b,c", voters);
         let said = hustings(&format!("voter init {options} --era 4")).text();
-        assert!(
-            said.ends_with(" begins at counter 1125899906842624\n"),
-            "{said}"
-        );
+        assert!(said.ends_with(" begins at counter 1125899906842624\n"), "{said}");
     }
     assert_refused(&scene.init("a", "--era 3"), "of era 4: choose 5 for all");
 }
@@ -393,10 +378,7 @@ fn init_beside_other_keys_warns_and_can_be_repeated_with_the_right_key() {
     assert!(begun.text().ends_with("begins at counter 0\n"));
 
     // With the right key it hears the other voters.
-    assert_refused(
-        &scene.init("a", "--new --within 1s"),
-        "the group is not new",
-    );
+    assert_refused(&scene.init("a", "--new --within 1s"), "the group is not new");
     assert!(!scene.file("a").exists(), "it must not vote with that");
     scene.init("a", &format!("--new {another}")).text();
     let begun = scene.init("a", "").text();
@@ -416,12 +398,9 @@ fn init_with_another_voter_list_is_refused_while_the_old_one_runs() {
         if holds {
             before.until("it holds", |it| it["leads"] == true);
         }
-        for (other, how) in [
-            ("e,f,h", "--new"),
-            ("e,f,h", "--era 1"),
-            ("a,b,e", "--era 1"),
-            ("e", "--new"),
-        ] {
+        for (other, how) in
+            [("e,f,h", "--new"), ("e,f,h", "--era 1"), ("a,b,e", "--era 1"), ("e", "--new")]
+        {
             let init = hustings(&format!("voter init {} {how}", by("e", other)));
             let says = match holds {
                 true => {
@@ -452,10 +431,7 @@ fn era_can_begin_on_all_voters_at_once() {
     let mut all: Vec<Program> = NAMES.map(init).into();
     for program in &mut all {
         let said = program.next_line("it begins");
-        assert!(
-            said.ends_with(" begins at counter 281474976710656"),
-            "{said}"
-        );
+        assert!(said.ends_with(" begins at counter 281474976710656"), "{said}");
     }
 }
 
@@ -520,16 +496,11 @@ fn tenure_is_transferred_to_the_named_member() {
         agent.reaches("it knows of it", |it| it["fence"] == first["fence"]);
     }
     let leader = first["leader"].as_str().expect("a name").to_owned();
-    let place = NAMES
-        .iter()
-        .position(|it| *it == leader)
-        .expect("one of them");
+    let place = NAMES.iter().position(|it| *it == leader).expect("one of them");
     let transferee = NAMES[(place + 1) % 3];
     let (http, group) = (agents[place].http(), &scene.group);
     let step_down = |http: &str, to: &str| {
-        hustings(&format!(
-            "step-down --http {http} --group {group} --for 1h --to {to}"
-        ))
+        hustings(&format!("step-down --http {http} --group {group} --for 1h --to {to}"))
     };
     let others = NAMES.map(str::to_owned).into_iter();
     let others: Vec<String> = others.filter(|it| *it != leader).collect();
@@ -546,10 +517,7 @@ fn tenure_is_transferred_to_the_named_member() {
     assert_eq!(status["groups"][0]["leadership"]["fence"], first["fence"]);
 
     let said = step_down(&http, transferee).text();
-    assert!(
-        said.ends_with(&format!("; `{transferee}` has tenure\n")),
-        "{said}"
-    );
+    assert!(said.ends_with(&format!("; `{transferee}` has tenure\n")), "{said}");
     for agent in &mut agents {
         agent.reaches("the heir leads, with a higher fence", |it| {
             it["leader"] == transferee && it["fence"].as_u64() > first["fence"].as_u64()
@@ -559,9 +527,6 @@ fn tenure_is_transferred_to_the_named_member() {
     // The third member is known, and dead.
     let (http, dead) = (agents[(place + 1) % 3].http(), (place + 2) % 3);
     agents[dead].kill();
-    let said = format!(
-        "but `{}` has not said within 3s that it has tenure",
-        NAMES[dead]
-    );
+    let said = format!("but `{}` has not said within 3s that it has tenure", NAMES[dead]);
     assert_refused(&step_down(&http, NAMES[dead]), &said);
 }

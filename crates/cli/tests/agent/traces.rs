@@ -214,14 +214,7 @@ fn recorded_announce_election_reads_like_a_simulated_one() {
     let trace = lines(&merged);
     is_in_order_and_begins_at_0(&trace);
     tells_the_same_story(&trace, &events);
-    let kinds = [
-        "deliver",
-        "multicast",
-        "outcome",
-        "scenario",
-        "start",
-        "timer",
-    ];
+    let kinds = ["deliver", "multicast", "outcome", "scenario", "start", "timer"];
     looks_like_a_simulators(&merged, "suppress", &kinds);
 }
 
@@ -245,11 +238,7 @@ fn restarted_member_appends_to_its_trace() {
         assert_eq!(alpha.stop(), Some(0));
     }
     let merged = hustings(&format!("trace {}", file.display()));
-    let who = format!(
-        "member 0: {} (identity {})",
-        file.display(),
-        member_id("alpha")
-    );
+    let who = format!("member 0: {} (identity {})", file.display(), member_id("alpha"));
     assert_eq!(merged.said.trim_end(), who);
     let merged = merged.text();
     let count = |what: &str| merged.matches(what).count();

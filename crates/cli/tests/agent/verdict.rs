@@ -42,10 +42,9 @@ fn status_metrics_and_page_show_the_same_verdict() {
     alpha.until("alpha leads", |line| line["leads"] == true);
     let mut beta = process::agent(&group, "beta", "127.0.0.1:0");
     beta.until("beta follows", |line| line["leader"] == "alpha");
-    for (it, state, summary) in [
-        (&alpha, "leading", "good: leads"),
-        (&beta, "following", "good: follows alpha"),
-    ] {
+    for (it, state, summary) in
+        [(&alpha, "leading", "good: leads"), (&beta, "following", "good: follows alpha")]
+    {
         assert_eq!(health(it)["state"], state);
         let text = status(it);
         assert!(text.contains(&format!("\n  health    {summary}")), "{text}");
@@ -61,10 +60,7 @@ fn status_metrics_and_page_show_the_same_verdict() {
     let health = until_health(&beta, "cut-off");
     assert_eq!(health["level"], "warning");
     let text = status(&beta);
-    assert!(
-        text.contains("\n  health    warning: leads, but has heard none"),
-        "{text}"
-    );
+    assert!(text.contains("\n  health    warning: leads, but has heard none"), "{text}");
 }
 
 /// The voters have not answered, because no request was sent.
@@ -111,14 +107,7 @@ fn leader_with_a_short_ttl_always_reports_good_health() {
         it.until("a leader with a fence", leads);
     }
     for it in &agents {
-        until_health(
-            it,
-            if health(it)["state"] == "leading" {
-                "leading"
-            } else {
-                "following"
-            },
-        );
+        until_health(it, if health(it)["state"] == "leading" { "leading" } else { "following" });
     }
     let leader = agents.iter().find(|it| health(it)["state"] == "leading");
     let leader = leader.expect("one leads");
@@ -135,10 +124,7 @@ fn leader_with_a_short_ttl_always_reports_good_health() {
         let text = status(leader);
         assert!(text.contains(all), "{text}");
     }
-    for follower in agents
-        .iter()
-        .filter(|it| health(it)["state"] == "following")
-    {
+    for follower in agents.iter().filter(|it| health(it)["state"] == "following") {
         let text = status(follower);
         let voters = "  voters    a, b, c (heard by the member that holds tenure or asks for it)\n";
         assert!(text.contains(voters), "{text}");
@@ -165,15 +151,9 @@ fn lost_majority_of_voters_is_a_warning_with_its_cause() {
     }
     let lost = leader.until_said_containing("tenure with fence ");
     assert!(lost.contains(" WARN "), "{lost}");
-    assert!(
-        lost.contains("2 of 3 voters have not answered for 300ms"),
-        "{lost}"
-    );
+    assert!(lost.contains("2 of 3 voters have not answered for 300ms"), "{lost}");
     let changed = leader.until_said_containing("(tenure was not renewed in time)");
-    assert!(
-        changed.contains("is named, and has no tenure yet"),
-        "{changed}"
-    );
+    assert!(changed.contains("is named, and has no tenure yet"), "{changed}");
     let silent = leader.until_said_containing("2 of 3 voters do not answer");
     assert!(silent.contains(" WARN "), "{silent}");
     let text = status(&leader);
@@ -188,14 +168,8 @@ fn status_of_a_council_host_mentions_no_leader() {
         "--group {group} --name alpha --bind 127.0.0.1:0 --http 127.0.0.1:0 --protocol none"
     ));
     let text = status(&host);
-    assert!(
-        text.contains(&format!("\ngroup {group}: no leader is elected\n")),
-        "{text}"
-    );
-    assert!(
-        text.contains("\n  health    good: no leader is elected in this group\n"),
-        "{text}"
-    );
+    assert!(text.contains(&format!("\ngroup {group}: no leader is elected\n")), "{text}");
+    assert!(text.contains("\n  health    good: no leader is elected in this group\n"), "{text}");
     assert!(text.contains("\n  council   host, not seated\n"), "{text}");
     for word in ["leads", "mode", "changes", "take themselves for"] {
         assert!(!text.contains(word), "{word}: {text}");
@@ -228,11 +202,7 @@ fn voter_with_another_name_is_reported_by_check_and_at_start() {
     );
     let checked = hustings(&format!("config check {}", path.display()));
     assert_eq!(checked.code, Some(0), "{}", checked.said);
-    assert!(
-        checked.said.starts_with(&format!("warning: {told}")),
-        "{}",
-        checked.said
-    );
+    assert!(checked.said.starts_with(&format!("warning: {told}")), "{}", checked.said);
     let mut alpha = process::start(&format!("agent --config {}", path.display()));
     let said = alpha.until_said_containing(&told);
     assert!(said.contains(" ERROR "), "{said}");

@@ -50,20 +50,11 @@ async fn draw(members: usize, options: &str, cheaters: Segment) -> Drawn {
         let _ = tokio::time::timeout(patience, &mut *other).await;
         other.abort();
     }
-    Drawn {
-        table,
-        members,
-        cheaters,
-        honest,
-    }
+    Drawn { table, members, cheaters, honest }
 }
 
 fn alone(cheat: Cheat) -> Segment {
-    Segment {
-        cheat,
-        from: SEAT,
-        to: SEAT,
-    }
+    Segment { cheat, from: SEAT, to: SEAT }
 }
 
 impl Drawn {
@@ -126,11 +117,8 @@ impl Drawn {
     fn is_proven(&self, breach: &[&str]) {
         let found = self.table.verify(0..self.members);
         assert_eq!(found.unusable, [], "the cheater signed its transcript");
-        let proven: Vec<_> = found
-            .findings
-            .iter()
-            .filter(|it| it.weight == Weight::Proven)
-            .collect();
+        let proven: Vec<_> =
+            found.findings.iter().filter(|it| it.weight == Weight::Proven).collect();
         assert!(!proven.is_empty(), "{found:?}");
         for finding in &proven {
             assert_eq!(finding.who, [format!("m{SEAT}")], "{found:?}");
@@ -152,10 +140,7 @@ async fn im_heads_one_way_and_tails_the_other_is_proven_by_two_signatures() {
     assert!(accused[0].what.contains("the flip of m2 was shown as"));
     drawn.is_proven(&OTHER_FLIP);
     let found = drawn.table.verify(0..5).findings;
-    assert!(
-        found.contains(&accused[0]),
-        "its own word changes nothing: {found:?}"
-    );
+    assert!(found.contains(&accused[0]), "its own word changes nothing: {found:?}");
 }
 
 #[tokio::test]
@@ -183,10 +168,7 @@ async fn br_silence_is_a_fault_after_the_limit() {
         // It was present to the end, and another member may have delayed it: its transcript would
         // show that.
         assert_eq!(finding.weight, Weight::Unanswered, "{accused:?}");
-        assert!(
-            finding.what.contains("waited in vain for m2"),
-            "{accused:?}"
-        );
+        assert!(finding.what.contains("waited in vain for m2"), "{accused:?}");
     }
     // At the end it hears of the fault and signs that, and thereby every step that it left out.
     drawn.is_proven(&["it did nothing where an honest member sends"]);
@@ -215,12 +197,7 @@ async fn nf_suppressed_fault_message_still_reaches_all_members() {
 async fn sp_simulated_member_is_found_unless_its_flips_happen_to_fit() {
     let mut found_out = 0;
     for _ in 0..3 {
-        let drawn = draw(
-            8,
-            "respond_within = \"10s\"",
-            alone(Cheat::SimulateProcessor),
-        )
-        .await;
+        let drawn = draw(8, "respond_within = \"10s\"", alone(Cheat::SimulateProcessor)).await;
         let informed = drawn.honest.iter().filter(|it| it.fault.is_some()).count();
         assert!(informed == 0 || informed == drawn.honest.len());
         if informed > 0 && !drawn.accused().is_empty() {
@@ -250,11 +227,7 @@ async fn sm_one_cheater_alone_cannot_stall_a_draw() {
 
 #[tokio::test]
 async fn sm_two_cheaters_that_stall_are_stopped_by_the_limit() {
-    let two = Segment {
-        cheat: Cheat::StaleMate,
-        from: 7,
-        to: 0,
-    };
+    let two = Segment { cheat: Cheat::StaleMate, from: 7, to: 0 };
     // This many equal stages are hardly ever chance. Half of the draws go on to a leader that the
     // second staller does not learn of and does not sign.
     for _ in 0..20 {

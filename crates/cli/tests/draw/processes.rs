@@ -16,11 +16,7 @@ pub(crate) struct Home(pub(crate) PathBuf);
 /// A loopback address for this process alone.
 fn own_address(number: u8, port: u16) -> String {
     let pid = std::process::id();
-    format!(
-        "127.{}.{}.{number}:{port}",
-        64 + (pid >> 8) % 128,
-        pid % 256
-    )
+    format!("127.{}.{}.{number}:{port}", 64 + (pid >> 8) % 128, pid % 256)
 }
 
 impl Home {
@@ -63,16 +59,12 @@ impl Home {
         let key = format!("{name}.key");
         let options = ["--ring", "ring.toml", "--member", name, "--key", &key];
         let json = ["--format", "json", "--log", "off", "--wait", "90s"];
-        self.hustings(&[&options[..], &json, more].concat())
-            .spawn()
-            .unwrap()
+        self.hustings(&[&options[..], &json, more].concat()).spawn().unwrap()
     }
 
     pub(crate) fn verify(&self, names: &[&str]) -> (Option<i32>, Value) {
-        let files: Vec<String> = names
-            .iter()
-            .map(|name| format!("rotating-chair-7-{name}.jsonl"))
-            .collect();
+        let files: Vec<String> =
+            names.iter().map(|name| format!("rotating-chair-7-{name}.jsonl")).collect();
         let mut arguments = vec!["verify", "--ring", "ring.toml", "--format", "json"];
         arguments.extend(files.iter().map(String::as_str));
         let outcome = self.run(&arguments);
@@ -110,14 +102,7 @@ fn four_processes_draw_one_leader_and_anyone_can_check_it() {
     assert_eq!((code, &found["leader"]), (Some(0), leader), "{found}");
     assert_eq!(found["unusable"].as_array().map(Vec::len), Some(1));
     // W12: no second draw under that number, wherever the transcript is.
-    let beta = [
-        "--ring",
-        "ring.toml",
-        "--member",
-        "beta",
-        "--key",
-        "beta.key",
-    ];
+    let beta = ["--ring", "ring.toml", "--member", "beta", "--key", "beta.key"];
     for more in [&[][..], &["--transcript", "another.jsonl"]] {
         let again = home.run(&[&beta, more].concat());
         let signed = String::from_utf8_lossy(&again.stderr);
@@ -129,19 +114,13 @@ fn four_processes_draw_one_leader_and_anyone_can_check_it() {
     let more = ["same.key", "--transcript", "third.jsonl", "--wait", "1s"];
     let again = home.run(&[&beta[..5], &more].concat());
     let signed = String::from_utf8_lossy(&again.stderr);
-    assert!(
-        signed.contains("beta has taken part in this draw"),
-        "{signed}"
-    );
+    assert!(signed.contains("beta has taken part in this draw"), "{signed}");
 }
 
 /// Runs a draw beside a second process with a copy of alpha's key. Returns the copy's output if the
 /// draw reached a result.
 fn draw_beside_copy(attempt: u32) -> Option<String> {
-    let home = Home::new(
-        &format!("draw-copied-key-{attempt}"),
-        "respond_within = \"60s\"",
-    );
+    let home = Home::new(&format!("draw-copied-key-{attempt}"), "respond_within = \"60s\"");
     fs::create_dir(home.0.join("copy")).unwrap();
     fs::copy(home.0.join("alpha.key"), home.0.join("copy/alpha.key")).unwrap();
     // It calls beta as alpha does. Delta, which calls alpha, does not know of it.
@@ -177,10 +156,7 @@ fn second_process_with_a_copied_key_learns_that_the_draw_goes_on() {
         }
         let goes_on = "says that the draw has begun, and without this process";
         assert!(signed.contains(goes_on), "{signed}");
-        assert!(
-            signed.contains("then that draw goes on, and counts"),
-            "{signed}"
-        );
+        assert!(signed.contains("then that draw goes on, and counts"), "{signed}");
         return;
     }
     panic!("the copy heard of no draw that came to a result");
@@ -206,10 +182,7 @@ fn http_serves_the_progress_and_then_the_result() {
     let rendezvous = told("gathering");
     assert_eq!(rendezvous["leader"], Value::Null);
     let missing = rendezvous["missing"].to_string();
-    assert!(
-        missing.contains("delta") && missing.contains("beta"),
-        "{missing}"
-    );
+    assert!(missing.contains("delta") && missing.contains("beta"), "{missing}");
     let others = ["beta", "gamma", "delta"].map(|name| home.member(name));
     let outcomes = others.map(outcome);
     let status = told("elected");

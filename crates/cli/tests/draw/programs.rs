@@ -50,10 +50,7 @@ const TYPES: [Type; 9] = [
         "fm",
         "fault",
         &["unanswered"],
-        &[
-            "it sent a fault message to ",
-            " where an honest member sends ",
-        ],
+        &["it sent a fault message to ", " where an honest member sends "],
     ),
     Type {
         respond_within: "5s",
@@ -109,16 +106,11 @@ impl Type {
 
     /// Runs a draw with these cheaters; all other members are honest.
     fn check(&self, program: &Path) {
-        let options = format!(
-            "respond_within = \"{}\"\n{}",
-            self.respond_within, self.options
-        );
+        let options = format!("respond_within = \"{}\"\n{}", self.respond_within, self.options);
         let home = Home::new(&format!("draw-{}", self.cheat), &options);
         let honest: Vec<_> = self.honest().iter().map(|it| home.member(it)).collect();
         let cheaters = self.cheaters.iter();
-        let cheaters: Vec<_> = cheaters
-            .map(|it| self.cheater(program, &home, it))
-            .collect();
+        let cheaters: Vec<_> = cheaters.map(|it| self.cheater(program, &home, it)).collect();
         let accounts: Vec<_> = honest.into_iter().map(outcome).collect();
         let cheat = self.cheat;
         for (code, status) in &accounts {
@@ -147,23 +139,14 @@ impl Type {
             let mut words = ["did not keep to the protocol"].iter().chain(self.breach);
             words.all(|words| what.contains(words))
         };
-        assert_eq!(
-            what.filter(|it| is_shown(it)).count(),
-            1,
-            "{}: {found}",
-            self.cheat
-        );
+        assert_eq!(what.filter(|it| is_shown(it)).count(), 1, "{}: {found}", self.cheat);
     }
 
     /// Checks the findings of the honest transcripts alone.
     fn check_verdict(&self, home: &Home) {
         let cheat = self.cheat;
         let (code, found) = home.verify(&self.honest());
-        assert_eq!(
-            code,
-            Some(i32::from(!self.weights.is_empty())),
-            "{cheat}: {found}"
-        );
+        assert_eq!(code, Some(i32::from(!self.weights.is_empty())), "{cheat}: {found}");
         for finding in findings(&found) {
             let who = finding["who"].as_array().unwrap();
             let is_cheater = |it: &Value| self.cheaters.iter().any(|cheater| it == cheater);
@@ -175,16 +158,11 @@ impl Type {
             };
             assert!(is_fair, "{cheat}: {found}");
         }
-        let weights: Vec<_> = findings(&found)
-            .filter_map(|it| it["weight"].as_str())
-            .collect();
+        let weights: Vec<_> = findings(&found).filter_map(|it| it["weight"].as_str()).collect();
         let is_found = weights.iter().any(|it| self.weights.contains(it));
         assert_eq!(is_found, !self.weights.is_empty(), "{cheat}: {found}");
         let is_proven = weights.contains(&"proven");
-        assert!(
-            !is_proven || self.weights.contains(&"proven"),
-            "{cheat}: {found}"
-        );
+        assert!(!is_proven || self.weights.contains(&"proven"), "{cheat}: {found}");
     }
 }
 

@@ -21,10 +21,7 @@ const PROSE: &[(&str, &str)] = &[
     ("source", "place in the document, for people to look it up"),
     ("says", "the claim in our words"),
     ("reading", "our interpretation of the claim"),
-    (
-        "what",
-        "description of one check; its place in the list identifies it",
-    ),
+    ("what", "description of one check; its place in the list identifies it"),
     ("error", "reason why an experiment could not be run"),
 ];
 
@@ -118,9 +115,7 @@ fn without_prose(value: &Value, key: &str) -> Value {
         Value::Array(items) => items.iter().map(|item| without_prose(item, key)).collect(),
         Value::Object(fields) => {
             let is_prose = |name: &str| PROSE.iter().any(|(key, _)| *key == name);
-            let kept = fields
-                .iter()
-                .filter(|(name, field)| !(is_prose(name) && field.is_string()));
+            let kept = fields.iter().filter(|(name, field)| !(is_prose(name) && field.is_string()));
             let kept = kept.map(|(name, field)| (name.clone(), without_prose(field, name)));
             Value::Object(kept.collect())
         }
@@ -160,22 +155,14 @@ fn numbers(text: &str) -> Vec<String> {
 #[test]
 fn numbers_are_found_between_words() {
     let found = numbers("T = 1.3936, [4..8] -0.5 rounds (-2 to 3), P4 of 5-6, 1e-5 and 2e6.");
-    assert_eq!(
-        found,
-        [
-            "1.3936", "4", "8", "-0.5", "-2", "3", "4", "5", "6", "1e-5", "2e6"
-        ]
-    );
+    assert_eq!(found, ["1.3936", "4", "8", "-0.5", "-2", "3", "4", "5", "6", "1e-5", "2e6"]);
 }
 
 #[test]
 fn prose_is_left_out_and_its_numbers_are_kept() {
     let claim = json::parse(r#"{"id":"R4","says":"it ends","error":null,"measured":"2 of 3"}"#);
     let kept = without_prose(&claim.expect("JSON"), "");
-    assert_eq!(
-        json::write(&kept),
-        r#"{"error":null,"id":"R4","measured":[2,3]}"#
-    );
+    assert_eq!(json::write(&kept), r#"{"error":null,"id":"R4","measured":[2,3]}"#);
 }
 
 #[test]

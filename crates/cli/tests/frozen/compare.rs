@@ -45,11 +45,7 @@ fn collect(path: &str, recorded: Option<&Value>, new: Option<&Value>, found: &mu
         }
         (recorded, new) => {
             let path = path.strip_prefix('.').unwrap_or(path);
-            found.push(format!(
-                "  at {path}: recorded {}, new {}",
-                shown(recorded),
-                shown(new)
-            ));
+            found.push(format!("  at {path}: recorded {}, new {}", shown(recorded), shown(new)));
         }
     }
 }
@@ -62,10 +58,7 @@ fn shown(value: Option<&Value>) -> String {
     if text.chars().count() <= MOST_CHARACTERS {
         return text;
     }
-    text.chars()
-        .take(MOST_CHARACTERS)
-        .chain("...".chars())
-        .collect()
+    text.chars().take(MOST_CHARACTERS).chain("...".chars()).collect()
 }
 
 #[test]

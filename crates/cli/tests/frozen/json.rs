@@ -22,9 +22,7 @@ pub(crate) fn write(value: &Value) -> String {
     let mut parts = text.split(&start);
     let mut written = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let (number, rest) = part
-            .split_once('"')
-            .expect("a string ends with a quotation mark");
+        let (number, rest) = part.split_once('"').expect("a string ends with a quotation mark");
         written.push_str(number);
         written.push_str(rest);
     }
@@ -72,10 +70,7 @@ fn numbers_keep_every_digit() {
     let value = parse(text).expect("JSON");
     assert_eq!(write(&value), text);
     assert_ne!(parse("1").expect("JSON"), parse("1.0").expect("JSON"));
-    assert_ne!(
-        parse("0.1").expect("JSON"),
-        parse("0.10000000000000001").expect("JSON")
-    );
+    assert_ne!(parse("0.1").expect("JSON"), parse("0.10000000000000001").expect("JSON"));
     assert_ne!(parse("5").expect("JSON"), parse("\"5\"").expect("JSON"));
     assert_eq!(parse("-2.5").expect("JSON"), number("-2.5"));
 }

@@ -28,9 +28,7 @@ pub(crate) struct Workplace(PathBuf);
 impl Workplace {
     /// Creates the directory anew. Tests that run at the same time need different names.
     pub(crate) fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join("frozen")
-            .join(name);
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("frozen").join(name);
         if path.exists() {
             fs::remove_dir_all(&path).expect("an earlier workplace can be removed");
         }

@@ -40,9 +40,7 @@ pub(crate) fn failures(name: &str) -> Vec<String> {
 fn commands(name: &str) -> Vec<String> {
     let path = home().join(format!("commands/{name}.txt"));
     let text = fs::read_to_string(path).expect("the list of commands is readable");
-    let lines = text
-        .lines()
-        .filter(|it| !it.is_empty() && !it.starts_with('#'));
+    let lines = text.lines().filter(|it| !it.is_empty() && !it.starts_with('#'));
     let commands: Vec<String> = lines.map(str::to_owned).collect();
     let mut seen = BTreeSet::new();
     for command in &commands {

@@ -27,9 +27,7 @@ impl Renames {
     }
 
     fn parse(text: &str) -> Self {
-        let lines = text
-            .lines()
-            .map(|line| line.split('#').next().unwrap_or(""));
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or(""));
         let lines = lines.map(str::trim).filter(|line| !line.is_empty());
         Self(lines.map(Rename::parse).collect())
     }
@@ -70,9 +68,7 @@ impl Renames {
     /// The lines that no call of [`apply`](Self::apply) has used.
     pub(crate) fn unused(&self) -> Vec<String> {
         let unused = self.0.iter().filter(|rename| !rename.is_used.get());
-        unused
-            .map(|rename| format!("{} -> {}", rename.old, rename.new))
-            .collect()
+        unused.map(|rename| format!("{} -> {}", rename.old, rename.new)).collect()
     }
 }
 
@@ -88,12 +84,7 @@ impl Rename {
         let Some((old, new, under)) = parsed else {
             panic!("renamed_keys.txt: `{line}`: write OLD -> NEW, or OLD -> NEW under KEY");
         };
-        Self {
-            old,
-            new,
-            under,
-            is_used: Cell::new(false),
-        }
+        Self { old, new, under, is_used: Cell::new(false) }
     }
 }
 

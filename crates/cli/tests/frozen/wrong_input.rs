@@ -15,9 +15,7 @@ struct Case<'a> {
 pub(crate) fn failures() -> Vec<String> {
     let path = home().join("commands/wrong_input.txt");
     let text = fs::read_to_string(path).expect("the list of wrong input is readable");
-    let lines = text
-        .lines()
-        .filter(|it| !it.is_empty() && !it.starts_with('#'));
+    let lines = text.lines().filter(|it| !it.is_empty() && !it.starts_with('#'));
     let workplace = Workplace::new("wrong_input");
     let mut failures = Vec::new();
     for case in lines.map(Case::parse) {
@@ -36,11 +34,7 @@ pub(crate) fn failures() -> Vec<String> {
             }
         }
         if !problems.is_empty() {
-            failures.push(format!(
-                "hustings {}\n{}",
-                case.command,
-                problems.join("\n")
-            ));
+            failures.push(format!("hustings {}\n{}", case.command, problems.join("\n")));
         }
     }
     failures
@@ -49,12 +43,7 @@ pub(crate) fn failures() -> Vec<String> {
 impl<'a> Case<'a> {
     fn parse(line: &'a str) -> Self {
         let mut parts = line.splitn(3, " | ");
-        let mut next = || {
-            parts
-                .next()
-                .expect("a line is CODE | NAMES | COMMAND")
-                .trim()
-        };
+        let mut next = || parts.next().expect("a line is CODE | NAMES | COMMAND").trim();
         Self {
             code: next().parse().expect("an exit code is a number"),
             names: next().split(", ").filter(|name| *name != "-").collect(),
@@ -65,9 +54,7 @@ impl<'a> Case<'a> {
 
 /// Returns true if a message has the name as a whole word. `line 3` also matches `FILE:3`.
 fn is_named(message: &str, name: &str) -> bool {
-    let number = ["line ", "column "]
-        .iter()
-        .find_map(|word| name.strip_prefix(word));
+    let number = ["line ", "column "].iter().find_map(|word| name.strip_prefix(word));
     has_word(message, name) || number.is_some_and(|it| has_word(message, &format!(":{it}")))
 }
 

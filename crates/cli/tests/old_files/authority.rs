@@ -21,9 +21,7 @@ fn used(test: &str) -> (Samples, String) {
 fn voter_file_has_its_counter_and_longest_ttl() {
     let (samples, options) = used("voter_file");
     let shown = samples.run(&format!("voter show {options}"), &[]);
-    shown
-        .expect_code(0)
-        .expect_words(&["alpha", "web", "4", "500ms"]);
+    shown.expect_code(0).expect_words(&["alpha", "web", "4", "500ms"]);
 }
 
 #[test]
@@ -32,9 +30,7 @@ fn voter_file_of_a_new_group_promises_nothing() {
     samples.place("new.voter", "state/fresh.voter");
     let options = format!("--group fresh --name gamma --voters alpha,beta,gamma {ALONE}");
     let shown = samples.run(&format!("voter show {options}"), &[]);
-    shown
-        .expect_code(0)
-        .expect_words(&["gamma", "fresh", "0", "0s"]);
+    shown.expect_code(0).expect_words(&["gamma", "fresh", "0", "0s"]);
 }
 
 #[test]
@@ -44,9 +40,7 @@ fn voter_file_of_era_3_begins_above_all_fences_of_era_2() {
     let options = format!("--group db --name beta --voters alpha,beta,gamma {ALONE}");
     let shown = samples.run(&format!("voter show {options}"), &[]);
     let first = (3_u64 << 48).to_string();
-    shown
-        .expect_code(0)
-        .expect_words(&["beta", "db", &first, "2s"]);
+    shown.expect_code(0).expect_words(&["beta", "db", &first, "2s"]);
 }
 
 #[test]
@@ -62,9 +56,7 @@ fn voter_file_of_another_member_is_refused() {
     let (samples, options) = used("another_voter");
     let options = options.replace("alpha", "beta");
     let shown = samples.run(&format!("voter show {options}"), &[]);
-    shown
-        .expect_code(1)
-        .expect_words(&["state/web.voter", "alpha", "beta"]);
+    shown.expect_code(1).expect_words(&["state/web.voter", "alpha", "beta"]);
 }
 
 /// The old promise counts: the next tenure has the next fence.
@@ -98,10 +90,7 @@ fn fence_log_of_a_store_has_fence_mark_and_other_stores() {
 fn fence_log_without_a_store_file_has_its_fence() {
     let samples = Samples::copy("memory", "memory_of_fence");
     let memory = FenceLog::on_disk(samples.path(), "db").expect("the memory is readable");
-    let seen = Seen {
-        highest: Some(Fence(7)),
-        ..Seen::default()
-    };
+    let seen = Seen { highest: Some(Fence(7)), ..Seen::default() };
     assert_eq!(memory.high_water, seen);
 }
 
@@ -118,7 +107,5 @@ fn fence_guard_refuses_fences_below_its_highest() {
         "{refused:?}"
     );
     guard.check(highest).expect("an equal fence may write");
-    guard
-        .check(Fence(highest.0 + 1))
-        .expect("a higher fence may write");
+    guard.check(Fence(highest.0 + 1)).expect("a higher fence may write");
 }

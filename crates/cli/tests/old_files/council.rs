@@ -21,9 +21,7 @@ fn record_of_a_council_is_a_proof() {
 fn record_with_seats_filled_later_is_no_proof() {
     let samples = Samples::copy("council", "refilled");
     let checked = samples.run(&format!("{CHECK} refilled.jsonl"), &REFILLED);
-    checked
-        .expect_code(3)
-        .expect_words(&["5", "host-0", "host-4"]);
+    checked.expect_code(3).expect_words(&["5", "host-0", "host-4"]);
 }
 
 #[test]

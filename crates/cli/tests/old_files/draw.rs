@@ -26,10 +26,7 @@ fn transcripts_of_all_members_prove_the_leader() {
     let header: Value = serde_json::from_str(header.lines().next().expect("a line")).expect("JSON");
     assert_eq!(found["ring"], header["transcript"]["ring"]);
     let counted = &found["transcripts"];
-    assert_eq!(
-        column(counted, "member"),
-        ["alpha", "beta", "gamma", "delta"]
-    );
+    assert_eq!(column(counted, "member"), ["alpha", "beta", "gamma", "delta"]);
     let lines = |name: &str| samples.read(name).lines().count().into();
     let lines: Vec<Value> = transcripts.split(' ').map(lines).collect();
     assert_eq!(column(counted, "entries"), lines);
@@ -65,10 +62,7 @@ fn transcripts_prove_the_cheater() {
     let found = found.expect_code(1).json();
     assert_eq!(found["leader"], Value::Null);
     assert_eq!(found["missing"], json!(["delta"]));
-    assert_eq!(
-        column(&found["transcripts"], "member"),
-        ["alpha", "beta", "gamma"]
-    );
+    assert_eq!(column(&found["transcripts"], "member"), ["alpha", "beta", "gamma"]);
     assert_eq!(column(&found["findings"], "who"), [json!(["delta"])]);
     assert_eq!(column(&found["findings"], "weight"), ["proven"]);
 }
@@ -83,19 +77,14 @@ fn key_is_the_one_that_the_ring_file_has_for_its_member() {
     waited.expect_code(1).expect_words(&["beta", "delta"]);
     let refused = samples.run(&format!("{JOIN} --member beta"), &[]);
     let public = "d750ec87ac73c6c948cb6571e0e5729935fb47cbfc93c33b0c6bbfd954f64923";
-    refused
-        .expect_code(2)
-        .expect_words(&["--key", "beta", public]);
+    refused.expect_code(2).expect_words(&["--key", "beta", public]);
 }
 
 #[test]
 fn mark_of_a_draw_prevents_a_second_one() {
     let samples = Samples::copy("draw", "mark");
     samples.place("alpha.mark", "alpha.key.drawn/rotating chair 12");
-    let refused = samples.run(
-        &format!("{JOIN} --member alpha --transcript new.jsonl"),
-        &[],
-    );
+    let refused = samples.run(&format!("{JOIN} --member alpha --transcript new.jsonl"), &[]);
     let refused = refused.expect_code(1);
     let mark = "alpha.key.drawn/rotating chair 12";
     assert!(refused.stderr.contains(mark), "{}", refused.stderr);

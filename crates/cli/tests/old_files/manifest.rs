@@ -9,9 +9,7 @@ fn listed() -> BTreeMap<String, String> {
     let text = fs::read_to_string(home().join("samples.txt")).expect("samples.txt is readable");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let pairs = lines.filter_map(|line| line.split_once(' '));
-    pairs
-        .map(|(checksum, path)| (path.to_owned(), checksum.to_owned()))
-        .collect()
+    pairs.map(|(checksum, path)| (path.to_owned(), checksum.to_owned())).collect()
 }
 
 fn home() -> PathBuf {
@@ -52,12 +50,6 @@ fn samples_are_unchanged() {
             "samples/{path} is not the file that samples.txt lists: restore it; list a new one as `{checksum} {path}`"
         );
     }
-    let gone: Vec<&String> = listed
-        .keys()
-        .filter(|it| !found.contains_key(*it))
-        .collect();
-    assert!(
-        gone.is_empty(),
-        "samples.txt lists what is not there: {gone:?}"
-    );
+    let gone: Vec<&String> = listed.keys().filter(|it| !found.contains_key(*it)).collect();
+    assert!(gone.is_empty(), "samples.txt lists what is not there: {gone:?}");
 }

@@ -25,12 +25,8 @@ pub(crate) struct Outcome {
 impl Samples {
     /// Copies `samples/KIND` for the test called `test`, readable by the owner alone.
     pub(crate) fn copy(kind: &str, test: &str) -> Self {
-        let from = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("tests/old_files/samples")
-            .join(kind);
-        let to = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join("old_files")
-            .join(test);
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/old_files/samples").join(kind);
+        let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join("old_files").join(test);
         if to.exists() {
             fs::remove_dir_all(&to).expect("an earlier copy can be removed");
         }
@@ -110,10 +106,8 @@ impl Outcome {
         let printed = format!("{}\n{}", self.stdout, self.stderr);
         let is_inner = |it: char| !(it.is_alphanumeric() || "-_.:/".contains(it));
         let ends = [':', '.'];
-        let found: Vec<&str> = printed
-            .split(is_inner)
-            .map(|word| word.trim_end_matches(ends))
-            .collect();
+        let found: Vec<&str> =
+            printed.split(is_inner).map(|word| word.trim_end_matches(ends)).collect();
         for word in words {
             assert!(found.contains(word), "`{word}` is not printed: {printed}");
         }

@@ -20,9 +20,7 @@ fn lines(text: &str) -> Vec<Value> {
 fn kinds(lines: &[Value]) -> BTreeMap<&str, usize> {
     let mut kinds = BTreeMap::new();
     for line in lines {
-        *kinds
-            .entry(line["kind"].as_str().expect("a kind"))
-            .or_default() += 1;
+        *kinds.entry(line["kind"].as_str().expect("a kind")).or_default() += 1;
     }
     kinds
 }
@@ -54,10 +52,8 @@ fn time(line: &Value) -> f64 {
 #[track_caller]
 fn assert_merged(protocol: &str, members: &[(&str, &str)]) {
     let samples = Samples::copy("agent_traces", &format!("trace_{protocol}"));
-    let files: Vec<String> = members
-        .iter()
-        .map(|(name, _)| format!("{protocol}-{name}.jsonl"))
-        .collect();
+    let files: Vec<String> =
+        members.iter().map(|(name, _)| format!("{protocol}-{name}.jsonl")).collect();
     let merged = samples.run(&format!("trace {}", files.join(" ")), &[]);
     let identities: Vec<&str> = members.iter().map(|(_, identity)| *identity).collect();
     let merged = merged.expect_code(0).expect_words(&identities);
@@ -98,9 +94,7 @@ fn assert_repeated(protocol: &str, options: &str) {
     let new = lines(&samples.read("new.jsonl"));
     let facts = |lines: &[Value]| -> Vec<(Value, Value)> {
         let facts = lines.iter();
-        facts
-            .map(|it| (it["time"].clone(), it["kind"].clone()))
-            .collect()
+        facts.map(|it| (it["time"].clone(), it["kind"].clone())).collect()
     };
     assert_eq!(facts(&sample), facts(&new));
     // The command that merges traces reads all but the lines of the scenario, which no agent has.

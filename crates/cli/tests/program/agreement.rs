@@ -29,18 +29,11 @@ fn assert_agreement(protocol: &str, options: &str) {
     let computed = object(&format!("theory {protocol} {options}"));
     let values = computed["values"].as_object().expect("values by name");
     // Council elections are counted in rounds.
-    let time = if values.contains_key("success_first_round") {
-        "rounds"
-    } else {
-        "delay"
-    };
+    let time = if values.contains_key("success_first_round") { "rounds" } else { "delay" };
     assert!(values.contains_key(time), "{computed}");
     // With uncorrelated loss, not even the number of messages has a closed form.
     let may_lack_messages = options.contains("--loss");
-    assert!(
-        values.contains_key("messages") || may_lack_messages,
-        "{computed}"
-    );
+    assert!(values.contains_key("messages") || may_lack_messages, "{computed}");
     for (name, value) in values {
         // Printed formulas, and values of a single departure or join, exist on paper only.
         let Some(metric) = measured["metrics"].get(name) else {
@@ -54,11 +47,7 @@ fn assert_agreement(protocol: &str, options: &str) {
         // Student's quantile for 2000 runs is 1.961; a proportion's interval is never empty.
         let allowed = STANDARD_ERRORS * reach / 1.961 + 1e-9 * value.abs();
         let is_certain = metric["min"] == metric["max"];
-        let allowed = if is_certain {
-            1e-9 * value.abs()
-        } else {
-            allowed
-        };
+        let allowed = if is_certain { 1e-9 * value.abs() } else { allowed };
         assert!(
             (mean - value).abs() <= allowed,
             "{name}: {mean} measured, {value} computed, {allowed} allowed\nhustings {simulate}"
@@ -121,17 +110,11 @@ fn other_options_of_the_closed_forms_agree_too() {
         ("chang-roberts", "--members 10 --hearsay checked"),
         ("chang-roberts", "--members 10 --initiators all --literal"),
         ("chang-roberts", "--members 10 --delay exponential:30ms"),
-        (
-            "modified-ring",
-            "--members 10 --hearsay checked --initiators all",
-        ),
+        ("modified-ring", "--members 10 --hearsay checked --initiators all"),
         ("modified-ring", "--members 10 --delay uniform:0s..1s"),
         ("bully", "--members 10 --hearsay checked --crashed-leader"),
         ("bully", "--members 10 --crashed-leader --answer-within 1s"),
-        (
-            "bully",
-            "--members 10 --crashed-leader --detect oracle --initiator second-highest",
-        ),
+        ("bully", "--members 10 --crashed-leader --detect oracle --initiator second-highest"),
     ] {
         assert_agreement(protocol, options);
     }
@@ -148,19 +131,10 @@ fn announce_family_costs_what_theory_says() {
     }
     for (protocol, options) in [
         ("suppression", "--members 30"),
-        (
-            "suppression",
-            "--members 30 --loss 0.4 --loss-model correlated",
-        ),
+        ("suppression", "--members 30 --loss 0.4 --loss-model correlated"),
         ("suppression", "--members 30 --wake exponential:10"),
-        (
-            "suppress",
-            "--members 30 --merit priority --wake exponential:5",
-        ),
-        (
-            "suppress",
-            "--members 30 --suppress-interval 3s --delay 50ms",
-        ),
+        ("suppress", "--members 30 --merit priority --wake exponential:5"),
+        ("suppress", "--members 30 --suppress-interval 3s --delay 50ms"),
         ("suppress", "--members 30 --merit wake"),
         ("announce", "--members 30 --suppress-interval 500ms"),
         ("earliest", "--members 30 --suppress-interval 0s"),
@@ -206,15 +180,9 @@ fn councils_with_the_best_c_are_elected_host_by_host_under_loss() {
     ] {
         assert_agreement("council", &format!("{options} --engine per-host"));
     }
-    for loss in [
-        "--loss 0.2",
-        "--loss 0.3",
-        "--unicast-loss 0.5",
-        "--multicast-loss 0.5",
-    ] {
-        let kept = object(&format!(
-            "sim council --members 200 --churn die:10m --for 2m --runs 2 {loss}"
-        ));
+    for loss in ["--loss 0.2", "--loss 0.3", "--unicast-loss 0.5", "--multicast-loss 0.5"] {
+        let kept =
+            object(&format!("sim council --members 200 --churn die:10m --for 2m --runs 2 {loss}"));
         let c = number(&kept["parameters"]["c"]);
         assert!(c > 9.0, "{loss}: {c} is no more than could be without");
         let seats = number(&kept["metrics"]["most_seats"]["min"]);
@@ -230,10 +198,8 @@ fn leaders_are_missed_as_often_as_theory_says() {
         let long = object(&format!("sim suppress {options} --until 400s --runs 200"));
         let computed = object(&format!("theory suppress {options}"));
         let measured = &long["metrics"]["inconsistent"];
-        let (mean, value) = (
-            number(&measured["mean"]),
-            number(&computed["values"]["inconsistent"]),
-        );
+        let (mean, value) =
+            (number(&measured["mean"]), number(&computed["values"]["inconsistent"]));
         let allowed = STANDARD_ERRORS * (number(&measured["ci95"][1]) - mean) / 1.961;
         // The remaining phase of the first election is at most one part in a hundred.
         assert!(

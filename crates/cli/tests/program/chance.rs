@@ -16,9 +16,7 @@ const CHANCY: [&str; 6] = [
 fn the_number_of_threads_changes_no_byte() {
     for arguments in CHANCY {
         let on = |threads: u32| {
-            printed(&format!(
-                "{arguments} --runs 700 --threads {threads} --format json"
-            ))
+            printed(&format!("{arguments} --runs 700 --threads {threads} --format json"))
         };
         let alone = on(1);
         assert_eq!(alone, on(2), "hustings {arguments}");

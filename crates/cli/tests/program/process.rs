@@ -23,10 +23,7 @@ fn reports_go_to_standard_output_and_errors_to_standard_error() {
         let outcome = outcome(arguments);
         assert_eq!(outcome.status.code(), Some(2), "hustings {arguments}");
         assert!(outcome.stdout.is_empty(), "hustings {arguments}");
-        assert!(
-            outcome.stderr.starts_with(b"error: "),
-            "hustings {arguments}"
-        );
+        assert!(outcome.stderr.starts_with(b"error: "), "hustings {arguments}");
     }
 }
 
@@ -53,17 +50,11 @@ fn trace_has_every_message_of_the_first_run() {
         .collect();
     let sent = lines.iter().filter(|line| line["kind"] == "send").count();
     assert_eq!(report["metrics"]["messages"]["max"], sent as f64, "{text}");
-    assert!(
-        lines.is_sorted_by_key(|line| line["time"].as_f64()),
-        "time goes on: {text}"
-    );
+    assert!(lines.is_sorted_by_key(|line| line["time"].as_f64()), "time goes on: {text}");
 
     object(&format!("{options} --runs 40 --trace {}", path.display()));
     let again = fs::read_to_string(&path).expect("the trace was written");
-    assert_eq!(
-        text, again,
-        "the first run is the same, however many follow"
-    );
+    assert_eq!(text, again, "the first run is the same, however many follow");
 }
 
 /// The election by rounds is called by a client that is not a member but sends.
@@ -100,10 +91,8 @@ fn trace_ends_with_the_election() {
         .collect();
     let delay = report["metrics"]["delay"]["max"].as_f64().expect("a delay");
     let time = |line: &Value| line["time"].as_f64().expect("a time");
-    let sent = lines
-        .iter()
-        .filter(|line| line["kind"] == "multicast" && time(line) <= delay)
-        .count();
+    let sent =
+        lines.iter().filter(|line| line["kind"] == "multicast" && time(line) <= delay).count();
     assert_eq!(report["metrics"]["messages"]["max"], sent as f64, "{text}");
     let last = lines.last().map(time).expect("something happened");
     assert!(delay <= last && last <= delay + 1.0, "{delay}: {text}");
@@ -145,15 +134,11 @@ fn interrupted(election: &str, pipe: &str) -> (Value, u64) {
     assert!(made.expect("mkfifo starts").success());
     // Enough for minutes; if the signal had no effect, the test would still end, and fail.
     let asked = 20_000_000;
-    let arguments = format!(
-        "{election} --runs {asked} --threads 1 --format json --trace {}",
-        pipe.display()
-    );
+    let arguments =
+        format!("{election} --runs {asked} --threads 1 --format json --trace {}", pipe.display());
     let program = hustings(&arguments).spawn().expect("the program starts");
     fs::read_to_string(&pipe).expect("the trace is read to its end");
-    let killed = Command::new("kill")
-        .args(["-INT", &program.id().to_string()])
-        .status();
+    let killed = Command::new("kill").args(["-INT", &program.id().to_string()]).status();
     assert!(killed.expect("kill starts").success());
 
     let outcome = program.wait_with_output().expect("the program ends");

@@ -17,11 +17,7 @@ pub(crate) fn outcome(arguments: &str) -> Output {
 /// Returns the standard output of a successful run.
 #[track_caller]
 pub(crate) fn printed(arguments: &str) -> String {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = outcome(arguments);
+    let Output { status, stdout, stderr } = outcome(arguments);
     let complaint = String::from_utf8_lossy(&stderr);
     assert!(status.success(), "hustings {arguments}: {complaint}");
     assert_eq!(complaint, "", "hustings {arguments}");

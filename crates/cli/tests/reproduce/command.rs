@@ -18,18 +18,8 @@ fn scratch(name: &str) -> PathBuf {
 
 fn ids() -> Vec<String> {
     let of = |key: &'static str, count: u32| (1..=count).map(move |it| format!("{key}{it}"));
-    let documents = [
-        ("R", 12),
-        ("L", 20),
-        ("P", 12),
-        ("E", 2),
-        ("C", 13),
-        ("W", 12),
-    ];
-    documents
-        .into_iter()
-        .flat_map(|(key, count)| of(key, count))
-        .collect()
+    let documents = [("R", 12), ("L", 20), ("P", 12), ("E", 2), ("C", 13), ("W", 12)];
+    documents.into_iter().flat_map(|(key, count)| of(key, count)).collect()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -38,33 +28,20 @@ fn text(bytes: &[u8]) -> String {
 
 #[track_caller]
 fn assert_every_claim_has_all_that_it_takes(report: &Value) {
-    assert_eq!(
-        (&report["quick"], &report["seed"]),
-        (&Value::Bool(true), &1.into())
-    );
+    assert_eq!((&report["quick"], &report["seed"]), (&Value::Bool(true), &1.into()));
     let claims = report["claims"].as_array().expect("a list of claims");
     let listed: Vec<&str> = claims.iter().filter_map(|it| it["id"].as_str()).collect();
     assert_eq!(listed, ids());
     for claim in claims {
-        for name in [
-            "document",
-            "source",
-            "says",
-            "reading",
-            "method",
-            "verdict",
-            "on_record",
-            "measured",
-        ] {
+        for name in
+            ["document", "source", "says", "reading", "method", "verdict", "on_record", "measured"]
+        {
             let value = claim[name].as_str().unwrap_or_default();
             assert!(!value.is_empty(), "{name} is missing: {claim:#}");
         }
         assert_eq!(claim["error"], Value::Null);
         let checks = claim["checks"].as_array().expect("a list of checks");
-        assert!(
-            checks.iter().any(|check| check["word"] == "stated"),
-            "{claim:#}"
-        );
+        assert!(checks.iter().any(|check| check["word"] == "stated"), "{claim:#}");
     }
 }
 
@@ -84,10 +61,7 @@ fn assert_the_guide_shows_what_is_drawn(drawn: &Path) {
             "docs/src/figures/{file} is out of date: run `hustings reproduce L --quick --out DIR`, \
              look at DIR/{file}, and copy it"
         );
-        assert!(
-            page.contains(&format!("](figures/{file})")),
-            "{file} is not shown"
-        );
+        assert!(page.contains(&format!("](figures/{file})")), "{file} is not shown");
     }
 }
 
@@ -110,10 +84,7 @@ const FULL_FIGURES_OF_THE_GUIDE: [(&str, &[&str]); 3] = [
             "E-epidemic",
         ],
     ),
-    (
-        "draw.md",
-        &["W-rounds", "W-false-alarm", "W-informal", "W-stall"],
-    ),
+    ("draw.md", &["W-rounds", "W-false-alarm", "W-informal", "W-stall"]),
     (
         "council.md",
         &[
@@ -153,10 +124,7 @@ fn assert_the_guide_shows_figures_of_the_same_words(drawn: &Path) {
             "docs/src/figures/{file} is out of date: run `hustings reproduce P E W C --out DIR`, look at DIR/{file}, \
              and copy it"
         );
-        assert!(
-            page.contains(&format!("](figures/{file})")),
-            "{file} is not shown"
-        );
+        assert!(page.contains(&format!("](figures/{file})")), "{file} is not shown");
     }
 }
 
@@ -169,28 +137,15 @@ fn page_figures_and_numbers_are_written() {
     let read = |name: &str| fs::read_to_string(directory.join(name)).expect("it was written");
     let page = read("index.html");
     for id in ids() {
-        assert!(
-            page.contains(&format!("<article id=\"{id}\">")),
-            "{id} is missing"
-        );
+        assert!(page.contains(&format!("<article id=\"{id}\">")), "{id} is missing");
     }
     for absent in ["src=", "href=\"http", "url(", "@import"] {
-        assert!(
-            !page.contains(absent),
-            "the page needs more than itself: {absent}"
-        );
+        assert!(!page.contains(absent), "the page needs more than itself: {absent}");
     }
     let of_chapter = (6..=13).map(|number| format!("L-figure-5-{number}"));
     let of_report = ('a'..='i').map(|panel| format!("P-figure-5-{panel}"));
-    let others = [
-        "R-messages",
-        "R-time-outs",
-        "L-scale",
-        "P-figure-4",
-        "P-scale",
-        "E-epidemic",
-    ]
-    .map(str::to_owned);
+    let others = ["R-messages", "R-time-outs", "L-scale", "P-figure-4", "P-scale", "E-epidemic"]
+        .map(str::to_owned);
     let of_guide = FIGURES_OF_THE_GUIDE.map(str::to_owned);
     for figure in of_chapter.chain(of_report).chain(others).chain(of_guide) {
         assert!(read(&format!("{figure}.svg")).starts_with("<svg"));
@@ -233,10 +188,8 @@ fn unwritable_directory_is_a_usage_error() {
 #[test]
 fn the_number_of_threads_changes_no_byte() {
     let on = |threads: u32| {
-        reproduce(&format!(
-            "R2 R8 R12 L6 L9 P5 --quick --seed 7 --format json --threads {threads}"
-        ))
-        .stdout
+        reproduce(&format!("R2 R8 R12 L6 L9 P5 --quick --seed 7 --format json --threads {threads}"))
+            .stdout
     };
     let alone = on(1);
     assert!(!alone.is_empty());
@@ -249,8 +202,5 @@ fn claim_selected_by_id_is_shown_with_its_evidence() {
     let long = text(&reproduce("R6 --quick").stdout);
     assert!(brief.contains("quick: fewer runs"), "{brief}");
     assert!(!brief.contains("Reading:"), "{brief}");
-    assert!(
-        long.contains("Reading:") && long.contains("17, 17, 17, 17"),
-        "{long}"
-    );
+    assert!(long.contains("Reading:") && long.contains("17, 17, 17, 17"), "{long}");
 }

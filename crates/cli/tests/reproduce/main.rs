@@ -21,15 +21,9 @@ fn reproduce(arguments: &str) -> Output {
 /// Returns the object that it prints with `--format json` if every verdict is as recorded.
 #[track_caller]
 fn report(arguments: &str) -> Value {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = reproduce(&format!("{arguments} --quick --format json"));
+    let Output { status, stdout, stderr } =
+        reproduce(&format!("{arguments} --quick --format json"));
     let complaint = String::from_utf8_lossy(&stderr);
-    assert!(
-        status.success(),
-        "hustings reproduce {arguments} --quick: {complaint}"
-    );
+    assert!(status.success(), "hustings reproduce {arguments} --quick: {complaint}");
     serde_json::from_slice(&stdout).expect("the program prints JSON")
 }

@@ -41,10 +41,7 @@ async fn connection() -> (TcpStream, TcpStream) {
 
 async fn open(one: &Ends, other: &Ends) -> (Result<Link, Broken>, Result<Link, Broken>) {
     let (left, right) = connection().await;
-    tokio::join!(
-        Link::open(left, Side::Right, one),
-        Link::open(right, Side::Left, other)
-    )
+    tokio::join!(Link::open(left, Side::Right, one), Link::open(right, Side::Left, other))
 }
 
 #[tokio::test]

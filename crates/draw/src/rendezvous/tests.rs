@@ -23,23 +23,12 @@ use hustings_system::clock;
 fn member_with_two_different_attestations_is_not_seated() {
     let secret = Secret::generate().unwrap();
     let word = |place: u32, left: u8| {
-        let seating = Seating {
-            place,
-            left: Bytes([left; 32]),
-            right: Bytes([place as u8 + 1; 32]),
-        };
+        let seating =
+            Seating { place, left: Bytes([left; 32]), right: Bytes([place as u8 + 1; 32]) };
         Attestation::sign(&secret, &Bytes([7; 32]), seating)
     };
     // On a ring of four, m0 receives the attestation of m2 from both sides.
-    let heard = |other: u8| {
-        [
-            word(3, 3),
-            word(2, other),
-            word(1, 1),
-            word(2, 2),
-            word(0, 0),
-        ]
-    };
+    let heard = |other: u8| [word(3, 3), word(2, other), word(1, 1), word(2, 2), word(0, 0)];
     assert!(seats(4, heard(2).iter()).is_some());
     assert_eq!(seats(4, heard(9).iter()), None, "two words");
     assert_eq!(seats(4, heard(2)[1..].iter()), None, "one is missing");
@@ -76,11 +65,7 @@ impl Waiting {
             let now = clock::now();
             [now, now + Duration::from_secs(60)].map(|it| rendezvous.absent(it))
         });
-        Self {
-            told,
-            give_up,
-            absent,
-        }
+        Self { told, give_up, absent }
     }
 
     async fn give_up(self) -> [Vec<String>; 2] {

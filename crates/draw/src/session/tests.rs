@@ -61,23 +61,14 @@ async fn all_sit() -> (Table, [Held; 4]) {
     let mut listeners = table.listeners.iter_mut().map(|it| it.take().unwrap());
     let listeners: [_; 4] = std::array::from_fn(|_| listeners.next().unwrap());
     let [a, b, c, d] = listeners;
-    let (a, b, c, d) = tokio::join!(
-        sit(&table, 0, a),
-        sit(&table, 1, b),
-        sit(&table, 2, c),
-        sit(&table, 3, d)
-    );
+    let (a, b, c, d) =
+        tokio::join!(sit(&table, 0, a), sit(&table, 1, b), sit(&table, 2, c), sit(&table, 3, d));
     (table, [a, b, c, d])
 }
 
 /// A statement of the member at `place`, signed in the session of `of`.
 fn signs(table: &Table, place: u32, of: &Session<Wagner>, verdict: Verdict) -> Statement {
-    let conclusion = Conclusion {
-        place,
-        entry: 9,
-        head: Bytes([0; 32]),
-        verdict,
-    };
+    let conclusion = Conclusion { place, entry: 9, head: Bytes([0; 32]), verdict };
     Statement::sign(&table.secrets[place as usize], &of.session, conclusion)
 }
 
@@ -88,18 +79,13 @@ fn elected(leader: u32, messages: u64) -> Verdict {
 #[tokio::test]
 async fn member_that_signs_several_results_is_convicted_without_harm() {
     let mut table = Table::lay(4, PATIENT).await;
-    let honest: Vec<_> = (0..3)
-        .map(|it| table.ring_driver(it, Wagner::new()))
-        .collect();
+    let honest: Vec<_> = (0..3).map(|it| table.ring_driver(it, Wagner::new())).collect();
     let listener = table.listeners[3].take().unwrap();
     let (session, status) = sit(&table, 3, listener).await;
     for messages in 1..4 {
         let statement = signs(&table, 3, &session, elected(1, messages));
         for side in Side::BOTH {
-            session
-                .links
-                .to(side)
-                .say(Frame::Statement(statement.clone()));
+            session.links.to(side).say(Frame::Statement(statement.clone()));
         }
     }
     let held = session.hold(&status, std::future::pending());
@@ -154,12 +140,8 @@ async fn hears_first(
 ) -> (Session<Wagner>, String) {
     let (table, [(m0, _), (mut m1, _), _m2, _m3]) = all_sit().await;
     m1.begin().ok().unwrap();
-    let mut words = Words {
-        number: 1,
-        entry: 4,
-        head: Bytes([3; 32]),
-        message: Message::Flip(Flip::Heads),
-    };
+    let mut words =
+        Words { number: 1, entry: 4, head: Bytes([3; 32]), message: Message::Flip(Flip::Heads) };
     spoil_words(&mut words);
     let mut signed = SignedMessage::sign(&table.secrets[0], &m0.way_to(Side::Right), words);
     spoil_signed(&mut signed);
@@ -197,12 +179,8 @@ async fn message_with_an_earlier_entry_breaks_the_link() {
         let (table, [(m0, _), (mut m1, _), _m2, _m3]) = all_sit().await;
         m1.begin().ok().unwrap();
         for (number, entry) in [(1, 4), (2, second)] {
-            let words = Words {
-                number,
-                entry,
-                head: Bytes([3; 32]),
-                message: Message::Flip(Flip::Heads),
-            };
+            let words =
+                Words { number, entry, head: Bytes([3; 32]), message: Message::Flip(Flip::Heads) };
             let signed = SignedMessage::sign(&table.secrets[0], &m0.way_to(Side::Right), words);
             m0.links.to(Side::Right).say(Frame::SignedMessage(signed));
             hear(&mut m1, Side::Left).await;
@@ -272,11 +250,10 @@ async fn told_while_it_lasts(direction: &str) {
     let (participant, listener) = (table.participant(0), table.listeners[0].take().unwrap());
     let status = participant.status();
     let told = status.subscribe();
-    let first = tokio::spawn(async move {
-        participant
-            .draw(listener, &status, std::future::pending())
-            .await
-    });
+    let first =
+        tokio::spawn(
+            async move { participant.draw(listener, &status, std::future::pending()).await },
+        );
     let others = [1, 2].map(|it| table.ring_driver(it, Wagner::new()));
     // m3 is present and sends nothing, so that the first round does not end.
     let listener = table.listeners[3].take().unwrap();
@@ -305,11 +282,7 @@ async fn all_bytes_sent_are_counted_at_the_end() {
         let meters = ring_driver.links.meters();
         tokio::spawn(async move {
             let stop = std::future::pending();
-            let status = ring_driver
-                .hold(&status, stop)
-                .await
-                .ok()
-                .expect("it is held");
+            let status = ring_driver.hold(&status, stop).await.ok().expect("it is held");
             (status, meters)
         })
     });
@@ -337,13 +310,9 @@ async fn fault_after_an_election_is_reported_and_is_no_fault() {
     let (table, [(mut m0, status), ..]) = all_sit().await;
     let own = elected(2, 8);
     m0.state(own).ok().unwrap();
-    m0.state(Verdict::Fault(Fault {
-        place: 0,
-        round: 2,
-        cause: Cause::Told { side: Side::Left },
-    }))
-    .ok()
-    .unwrap();
+    m0.state(Verdict::Fault(Fault { place: 0, round: 2, cause: Cause::Told { side: Side::Left } }))
+        .ok()
+        .unwrap();
     for place in 1..4 {
         let statement = signs(&table, place, &m0, own);
         m0.on_statement(Side::Left, &statement).ok().unwrap();
@@ -381,9 +350,7 @@ async fn member_killed_after_signing_has_a_usable_transcript() {
 #[tokio::test]
 async fn disk_failure_is_a_fault_reported_to_all_at_once() {
     let mut table = Table::lay(4, PATIENT).await;
-    let honest: Vec<_> = (0..3)
-        .map(|it| table.ring_driver(it, Wagner::new()))
-        .collect();
+    let honest: Vec<_> = (0..3).map(|it| table.ring_driver(it, Wagner::new())).collect();
     let listener = table.listeners[3].take().unwrap();
     let (mut session, status) = sit(&table, 3, listener).await;
     session.transcript.fill_disk();
@@ -393,10 +360,7 @@ async fn disk_failure_is_a_fault_reported_to_all_at_once() {
     for status in honest {
         assert_eq!(status.state, State::Fault, "{status:?}");
         let told = status.reports.iter().map(|it| (&*it.by, it.cause));
-        assert!(
-            told.into_iter().any(|it| it == ("m3", Cause::Withdrawn)),
-            "{status:?}"
-        );
+        assert!(told.into_iter().any(|it| it == ("m3", Cause::Withdrawn)), "{status:?}");
     }
 }
 
@@ -411,16 +375,10 @@ async fn late_disk_failure_does_not_deny_a_result() {
     assert!(failed(&status).contains("without it there is no result"));
     status.send_modify(|it| it.seen = Some("m2".to_owned()));
     let signed = failed(&status);
-    assert!(
-        signed.contains("m2 is elected, so that may stand"),
-        "{signed}"
-    );
+    assert!(signed.contains("m2 is elected, so that may stand"), "{signed}");
     status.send_modify(|it| it.leader = Some("m2".to_owned()));
     let signed = failed(&status);
-    assert!(
-        signed.contains("and so have all others: that stands"),
-        "{signed}"
-    );
+    assert!(signed.contains("and so have all others: that stands"), "{signed}");
 }
 
 /// Lets m3 send an attestation, changed by `spoil` and `forge`, to m0, its right neighbour. Returns
@@ -430,14 +388,8 @@ async fn is_taken_to_be_there(spoil: fn(&mut Seating), forge: fn(&mut Attestatio
     let ring_driver = table.ring_driver(0, Wagner::new());
     let ends = ends(&table, 3);
     let stream = TcpStream::connect(&table.ring.members[0].address).await;
-    let mut link = Link::open(stream.unwrap(), Side::Right, &ends)
-        .await
-        .unwrap();
-    let mut seating = Seating {
-        place: 3,
-        left: Bytes([1; 32]),
-        right: link.session,
-    };
+    let mut link = Link::open(stream.unwrap(), Side::Right, &ends).await.unwrap();
+    let mut seating = Seating { place: 3, left: Bytes([1; 32]), right: link.session };
     spoil(&mut seating);
     let mut here = Attestation::sign(&ends.secret, &ends.digest, seating);
     forge(&mut here);
@@ -468,11 +420,10 @@ async fn member_that_loses_its_link_as_others_begin_learns_it_at_once() {
     let (participant, listener) = (table.participant(1), table.listeners[1].take().unwrap());
     let status = participant.status();
     let mut told = status.subscribe();
-    let opposite = tokio::spawn(async move {
-        participant
-            .draw(listener, &status, std::future::pending())
-            .await
-    });
+    let opposite =
+        tokio::spawn(
+            async move { participant.draw(listener, &status, std::future::pending()).await },
+        );
     let ends = ends(&table, 3);
     let calls = async {
         loop {
@@ -484,25 +435,15 @@ async fn member_that_loses_its_link_as_others_begin_learns_it_at_once() {
     };
     let called = async {
         let stream = TcpStream::connect(&table.ring.members[0].address).await;
-        Link::open(stream.unwrap(), Side::Right, &ends)
-            .await
-            .unwrap()
+        Link::open(stream.unwrap(), Side::Right, &ends).await.unwrap()
     };
     let (left, right) = tokio::join!(calls, called);
-    let seating = Seating {
-        place: 3,
-        left: left.session,
-        right: right.session,
-    };
+    let seating = Seating { place: 3, left: left.session, right: right.session };
     let here = Attestation::sign(&ends.secret, &ends.digest, seating);
     for link in [&left, &right] {
         link.say(Frame::Here(here.clone()));
     }
-    drop(
-        told.wait_for(|it| it.state == State::Drawing)
-            .await
-            .unwrap(),
-    );
+    drop(told.wait_for(|it| it.state == State::Drawing).await.unwrap());
     drop((left, right));
     // Without this notice they would wait for two minutes.
     for ring_driver in early {

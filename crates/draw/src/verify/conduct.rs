@@ -107,10 +107,7 @@ impl Replay<'_> {
                 if *side == Side::Left {
                     self.sent_left += 1;
                 }
-                let says = Effect::Say {
-                    side: *side,
-                    message: *message,
-                };
+                let says = Effect::Say { side: *side, message: *message };
                 match honest {
                     Some(effect) if effect == says => Ok(()),
                     other => Err(format!(

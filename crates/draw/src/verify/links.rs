@@ -69,10 +69,7 @@ fn check_link(ring: &Ring, sender: &Reading, side: Side, receiver: &Reading) -> 
     let from = side.opposite();
     let (name, other) = (name(ring, sender.place), name(ring, receiver.place));
     for signed in receiver.heard(from) {
-        let sent = Entry::Sent {
-            side,
-            message: signed.message,
-        };
+        let sent = Entry::Sent { side, message: signed.message };
         let at = signed.entry as usize;
         if at >= sender.entries.len() {
             return Some(cut_off(name, sender));
@@ -96,11 +93,7 @@ pub(super) fn cut_off(name: String, holder: &Reading) -> Finding {
     let what = format!(
         "signed more than the {entries} entries of the transcript that is handed in: it was cut off"
     );
-    Finding {
-        who: vec![name],
-        weight: Weight::Unanswered,
-        what,
-    }
+    Finding { who: vec![name], weight: Weight::Unanswered, what }
 }
 
 /// A run of neighbours that hand in no transcript, and the messages that the two members around
@@ -136,8 +129,7 @@ impl<'r> Gap<'r> {
     /// The first flip that came out of the gap although it could not, had its members followed the
     /// protocol.
     fn flips(&self) -> Option<Finding> {
-        self.rounds()
-            .find_map(|round| self.own_flips(round).or_else(|| self.passed_on(round)))
+        self.rounds().find_map(|round| self.own_flips(round).or_else(|| self.passed_on(round)))
     }
 
     /// A flip of a member in the gap that was shown one way to the left and another to the right.
@@ -179,10 +171,8 @@ impl<'r> Gap<'r> {
     /// Checks the flips of other members, which go in at one end and come out at the other.
     fn passed_on(&self, round: usize) -> Option<Finding> {
         let (l, r) = self.ends();
-        let ways = [
-            (&self.from_left, &self.to_right, &l, &r),
-            (&self.from_right, &self.to_left, &r, &l),
-        ];
+        let ways =
+            [(&self.from_left, &self.to_right, &l, &r), (&self.from_right, &self.to_left, &r, &l)];
         ways.into_iter().find_map(|(given, taken, giver, taker)| {
             (self.absent..self.members()).find_map(|before| {
                 let slot = round * self.members() + before;
@@ -215,10 +205,7 @@ impl<'r> Gap<'r> {
         let noticed: Vec<Fault> = noticed.filter(|it| is_own(*it)).collect();
         // These causes have findings of their own, with what the other transcripts show about them.
         let is_told = |it: &Fault| {
-            matches!(
-                it.cause,
-                Cause::Silence { .. } | Cause::Stalled { .. } | Cause::Withdrawn
-            )
+            matches!(it.cause, Cause::Silence { .. } | Cause::Stalled { .. } | Cause::Withdrawn)
         };
         let what = match (came_out, went_in) {
             (true, _) if noticed.iter().any(is_told) => return None,
@@ -244,11 +231,7 @@ impl<'r> Gap<'r> {
     }
 
     fn finding(&self, weight: Weight, what: String) -> Finding {
-        Finding {
-            who: self.places().map(|place| name(self.ring, place)).collect(),
-            weight,
-            what,
-        }
+        Finding { who: self.places().map(|place| name(self.ring, place)).collect(), weight, what }
     }
 
     /// The places of the members in the gap.
@@ -257,10 +240,7 @@ impl<'r> Gap<'r> {
     }
 
     fn ends(&self) -> (String, String) {
-        (
-            name(self.ring, self.left.place),
-            name(self.ring, self.right.place),
-        )
+        (name(self.ring, self.left.place), name(self.ring, self.right.place))
     }
 
     fn members(&self) -> usize {

@@ -160,9 +160,8 @@ impl Reading {
     /// A transcript that ends before that does not show which members were silent to the end. Its
     /// holder was stopped or killed, or the file was cut.
     pub(super) fn is_whole(&self) -> bool {
-        let own = self
-            .statements()
-            .filter(|it| it.place == self.place && it.verdict == self.verdict);
+        let own =
+            self.statements().filter(|it| it.place == self.place && it.verdict == self.verdict);
         own.count() > 1 && !self.entries.contains(&Entry::Withdrew)
     }
 
@@ -174,11 +173,8 @@ impl Reading {
             match (entry, &mut times) {
                 (Entry::Clock(now), _) => clock = Some(*now),
                 (Entry::Began, times) => {
-                    *times = clock.map(|now| Times {
-                        began: now,
-                        last_message: None,
-                        concluded: now,
-                    });
+                    *times =
+                        clock.map(|now| Times { began: now, last_message: None, concluded: now });
                 }
                 (Entry::Heard { .. }, Some(times)) => times.last_message = clock,
                 (Entry::Statement(own), Some(times))
@@ -210,10 +206,7 @@ impl Reading {
     /// The number of flips and `Withheld` messages received from one side before the holder first
     /// signed a verdict.
     pub(super) fn flips_before_verdict(&self, from: Side) -> usize {
-        self.flips_before(
-            from,
-            |it| matches!(it, Entry::Statement(own) if own.place == self.place),
-        )
+        self.flips_before(from, |it| matches!(it, Entry::Statement(own) if own.place == self.place))
     }
 
     fn flips_before(&self, from: Side, is_end: impl Fn(&Entry) -> bool) -> usize {
@@ -268,19 +261,14 @@ impl<'r> Reader<'r> {
         // Line ends carry no meaning, and mail programs change them.
         let lines = content.split(|it| *it == b'\n');
         let lines = lines.map(|text| text.strip_suffix(b"\r").unwrap_or(text));
-        let lines = (1..)
-            .zip(lines)
-            .filter(|(_, text)| !text.trim_ascii().is_empty());
+        let lines = (1..).zip(lines).filter(|(_, text)| !text.trim_ascii().is_empty());
         let mut lines = lines.peekable();
         if let Some((_, first)) = lines.peek() {
             check_version(first)?;
         }
         let read = lines.map(|(line, text)| Ok((line, read_entry(line, text)?)));
         let (lines, entries): (Vec<usize>, Vec<Entry>) = read.collect::<Result<_, _>>()?;
-        let misplaced = |at, what| Unusable::Misplaced {
-            line: line_of(&lines, at),
-            what,
-        };
+        let misplaced = |at, what| Unusable::Misplaced { line: line_of(&lines, at), what };
         let header = match entries.first() {
             Some(Entry::Transcript(header)) => header.clone(),
             Some(_) => return Err(misplaced(0, "a transcript begins by saying of what")),
@@ -294,11 +282,7 @@ impl<'r> Reader<'r> {
             member,
         } = header;
         if theirs != digest {
-            return Err(Unusable::OtherDraw {
-                draw,
-                number,
-                ring: theirs,
-            });
+            return Err(Unusable::OtherDraw { draw, number, ring: theirs });
         }
         let place = ring.place_of(&member).ok_or(Unusable::NoMember(member))?;
         let Some(Entry::Met(seated)) = entries.get(1) else {
@@ -309,10 +293,9 @@ impl<'r> Reader<'r> {
             let places = ring.members.iter().zip(seated);
             let mut forged = places.filter(|(member, it)| !it.is_by(&member.key, &digest));
             match forged.next() {
-                Some((member, _)) => Unusable::Signature {
-                    line: line_of(&lines, 1),
-                    of: member.name.clone(),
-                },
+                Some((member, _)) => {
+                    Unusable::Signature { line: line_of(&lines, 1), of: member.name.clone() }
+                }
                 None => misplaced(1, "not everybody was there, or linked to the next"),
             }
         })?;
@@ -370,10 +353,7 @@ impl<'r> Reader<'r> {
         let way = LinkDirection { session, from, to };
         match signed.is_by(&speaker.key, &way) {
             true => Ok(()),
-            false => Err(Unusable::Signature {
-                line: self.line(at),
-                of: speaker.name.clone(),
-            }),
+            false => Err(Unusable::Signature { line: self.line(at), of: speaker.name.clone() }),
         }
     }
 
@@ -429,9 +409,11 @@ fn check_version(first: &[u8]) -> Result<(), Unusable> {
         version: u32,
     }
     match serde_json::from_slice(first) {
-        Ok(Beginning {
-            transcript: Layout { version },
-        }) if !(OLDEST_VERSION..=VERSION).contains(&version) => Err(Unusable::Version(version)),
+        Ok(Beginning { transcript: Layout { version } })
+            if !(OLDEST_VERSION..=VERSION).contains(&version) =>
+        {
+            Err(Unusable::Version(version))
+        }
         // A first line without a version is not a header, which the caller finds out.
         Ok(_) | Err(_) => Ok(()),
     }
@@ -444,17 +426,13 @@ fn read_entry(line: usize, text: &[u8]) -> Result<Entry, Unusable> {
         let why = error.to_string();
         // The line number in serde's message is always 1.
         let why = why.rsplit_once(" at line").map_or(&*why, |(why, _)| why);
-        Unusable::Line {
-            line,
-            why: why.to_owned(),
-        }
+        Unusable::Line { line, why: why.to_owned() }
     })?;
     match entry.line() == text {
         true => Ok(entry),
-        false => Err(Unusable::Misplaced {
-            line,
-            what: "this is not how the program writes that entry",
-        }),
+        false => {
+            Err(Unusable::Misplaced { line, what: "this is not how the program writes that entry" })
+        }
     }
 }
 

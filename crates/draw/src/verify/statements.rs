@@ -34,11 +34,7 @@ impl<'r> Signed<'r> {
         for own in &mut by_place {
             own.sort_by_key(|it| it.entry);
         }
-        Self {
-            ring,
-            readings,
-            by_place,
-        }
+        Self { ring, readings, by_place }
     }
 
     /// True if the member at `place` has signed a statement.
@@ -120,10 +116,8 @@ impl<'r> Signed<'r> {
             .into_iter()
             .map(|it| format!("\"{}\"", verdict_in_words(self.ring, it)))
             .collect();
-        let what = format!(
-            "signed several results where there can be one: {}",
-            signed.join(" and ")
-        );
+        let what =
+            format!("signed several results where there can be one: {}", signed.join(" and "));
         (!is_honest).then(|| Finding::proven(name(self.ring, place), what))
     }
 
@@ -140,9 +134,8 @@ impl<'r> Signed<'r> {
             Cause::Stalled { stages } => Some(stages),
             _ => None,
         };
-        let says: Vec<(u32, u32)> = (0..self.ring.len())
-            .filter_map(|place| Some((place, stages(place)?)))
-            .collect();
+        let says: Vec<(u32, u32)> =
+            (0..self.ring.len()).filter_map(|place| Some((place, stages(place)?))).collect();
         let shown = says.iter().find_map(|(place, stages)| {
             let holder = self.readings[*place as usize].as_ref();
             let holder = holder.filter(|_| is_sound[*place as usize])?;
@@ -152,9 +145,7 @@ impl<'r> Signed<'r> {
             return vec![self.equal_flips(&active, stages)];
         }
         // A member whose transcript does not show it is already convicted by the transcript.
-        let alone = says
-            .into_iter()
-            .filter(|(place, _)| self.readings[*place as usize].is_none());
+        let alone = says.into_iter().filter(|(place, _)| self.readings[*place as usize].is_none());
         let alone = alone.map(|(place, stages)| Finding {
             who: vec![name(self.ring, place)],
             weight: Weight::Unanswered,
@@ -243,11 +234,7 @@ impl<'r> Signed<'r> {
             self.ring.members.len(),
             name(self.ring, leader),
         );
-        Some(Finding {
-            who: vec![name(self.ring, place)],
-            weight: Weight::Unanswered,
-            what,
-        })
+        Some(Finding { who: vec![name(self.ring, place)], weight: Weight::Unanswered, what })
     }
 
     /// A finding about a member that signed a fault but exchanged no fault message with its
@@ -265,9 +252,7 @@ impl<'r> Signed<'r> {
                 heard.any(|it| it.message == Message::Fault) || sent.any(|it| it == Message::Fault),
             )
         };
-        let is_secret = Side::BOTH
-            .into_iter()
-            .all(|it| has_heard(it) == Some(false));
+        let is_secret = Side::BOTH.into_iter().all(|it| has_heard(it) == Some(false));
         let what = "signed a fault that neither of its neighbours heard of: a veto".to_owned();
         (is_fault && is_secret && self.readings[place as usize].is_none()).then(|| Finding {
             who: vec![name(self.ring, place)],

@@ -20,9 +20,7 @@ use crate::transcript::{Chain, Entry};
 /// Holds an honest draw of four.
 pub(super) async fn drawn() -> Table {
     let mut table = Table::lay(4, "").await;
-    let seats: Vec<_> = (0..4)
-        .map(|place| table.ring_driver(place, Wagner::new()))
-        .collect();
+    let seats: Vec<_> = (0..4).map(|place| table.ring_driver(place, Wagner::new())).collect();
     leader(&conclusions(seats).await);
     table
 }
@@ -30,10 +28,8 @@ pub(super) async fn drawn() -> Table {
 /// Changes the transcript of the member at `place` with `lie`, and signs it again.
 pub(super) fn tell(table: &Table, place: u32, lie: impl FnOnce(&mut Vec<Entry>)) {
     let text = fs::read_to_string(table.transcript(place as usize)).unwrap();
-    let mut entries: Vec<Entry> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let mut entries: Vec<Entry> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     lie(&mut entries);
     let session = entries.iter().find_map(|it| match it {
         Entry::Met(seated) => attestation::session(&table.ring, table.ring.digest(), seated),
@@ -47,11 +43,7 @@ pub(super) fn tell(table: &Table, place: u32, lie: impl FnOnce(&mut Vec<Entry>))
         {
             let secret = &table.secrets[place as usize];
             let (entry, head) = chain.state();
-            let conclusion = Conclusion {
-                entry,
-                head,
-                ..own.content.clone()
-            };
+            let conclusion = Conclusion { entry, head, ..own.content.clone() };
             *own = Statement::sign(secret, &session.unwrap(), conclusion);
         }
         chain.take(&entry);
@@ -91,9 +83,7 @@ async fn unchanged_transcript_signed_again_is_clean() {
 async fn flip_denied_afterwards_is_disproved_by_the_neighbours() {
     // The random word and the messages about it are changed consistently.
     let found = with_lie(1, |entries| {
-        let drew = entries
-            .iter()
-            .position(|it| matches!(it, Entry::Drew { .. }));
+        let drew = entries.iter().position(|it| matches!(it, Entry::Drew { .. }));
         let drew = drew.unwrap();
         if let Entry::Drew { word, .. } = &mut entries[drew] {
             word.0[0] ^= 0x80;
@@ -122,20 +112,14 @@ async fn random_word_exchanged_afterwards_is_detected() {
         }
     })
     .await;
-    assert!(
-        found.findings.iter().any(|it| it.who == ["m1"]),
-        "{found:?}"
-    );
+    assert!(found.findings.iter().any(|it| it.who == ["m1"]), "{found:?}");
 }
 
 #[tokio::test]
 async fn flip_that_differs_from_the_random_word_is_detected() {
     let found = with_lie(1, |entries| {
         let sent = entries.iter_mut().find_map(|it| match it {
-            Entry::Sent {
-                side: Side::Left,
-                message,
-            } => Some(message),
+            Entry::Sent { side: Side::Left, message } => Some(message),
             _ => None,
         });
         turn(sent.unwrap());
@@ -153,10 +137,7 @@ async fn leader_signed_by_all_is_elected_despite_another_result() {
         let at = entries.iter().position(own).unwrap();
         let mut other = entries[at].clone();
         if let Entry::Statement(statement) = &mut other {
-            statement.content.verdict = Verdict::Elected {
-                leader: 1,
-                messages: 1,
-            };
+            statement.content.verdict = Verdict::Elected { leader: 1, messages: 1 };
         }
         entries.insert(at, other);
     })
@@ -183,10 +164,7 @@ async fn scattered_signatures_count_when_shown_together() {
         assert_eq!(found.findings.len(), 1, "{found:?}");
         let open = &found.findings[0];
         assert_eq!(open.weight, Weight::Unanswered);
-        assert_eq!(
-            open.who,
-            [["m2", "m3"], ["m0", "m1"]][usize::from(alone == 2)]
-        );
+        assert_eq!(open.who, [["m2", "m3"], ["m0", "m1"]][usize::from(alone == 2)]);
         assert!(open.what.contains("The draw is open"), "{open:?}");
     }
     // The changed transcripts contradict what the two members signed during the draw. But together
@@ -220,10 +198,7 @@ async fn statement_missing_from_its_own_transcript_is_proven() {
     let at = entries.iter().position(own).unwrap();
     // The member replaces its statement with another entry.
     tell(&table, 1, |it| {
-        it[at] = Entry::Broken {
-            side: Side::Left,
-            why: "so it says".to_owned(),
-        };
+        it[at] = Entry::Broken { side: Side::Left, why: "so it says".to_owned() };
     });
     let found = table.verify([0, 1]);
     let another = |it: &super::Finding| {
@@ -243,13 +218,7 @@ async fn messages_left_out_or_out_of_order_do_not_count() {
         refused.why.clone()
     };
     let of_m0 = |it: &Entry| {
-        matches!(
-            it,
-            Entry::Heard {
-                side: Side::Left,
-                ..
-            }
-        ) // the left neighbour of m1
+        matches!(it, Entry::Heard { side: Side::Left, .. }) // the left neighbour of m1
     };
     let misplaced = "a message is missing, or heard twice";
     let found = with_lie(1, |entries| {
@@ -268,10 +237,7 @@ async fn messages_left_out_or_out_of_order_do_not_count() {
         let session = attestation::session(&table.ring, table.ring.digest(), seated).unwrap();
         let (from, to) = (0, 1);
         let mut heard = entries.iter_mut().filter_map(|it| match it {
-            Entry::Heard {
-                side: Side::Left,
-                signed,
-            } => Some(signed),
+            Entry::Heard { side: Side::Left, signed } => Some(signed),
             _ => None,
         });
         let (first, second) = (heard.next().unwrap(), heard.next().unwrap());
@@ -297,10 +263,7 @@ async fn member_that_attests_two_links_on_one_side_is_convicted() {
         seated[2].content.right.0[0] ^= 1;
         seated[3].content.left.0[0] ^= 1;
     }
-    let alone = |reading| Session {
-        id: Bytes([0; 32]),
-        readings: vec![Some(reading)],
-    };
+    let alone = |reading| Session { id: Bytes([0; 32]), readings: vec![Some(reading)] };
     assert_eq!(two_faced(&table.ring, &[alone(read()), alone(read())]), []);
     let found = two_faced(&table.ring, &[alone(read()), alone(other)]);
     let who: Vec<_> = found.iter().flat_map(|it| &it.who).collect();
@@ -312,32 +275,17 @@ async fn statement_about_another_members_fault_or_no_member_is_invalid() {
     let table = Table::lay(4, "").await;
     let (secret, session) = (&table.secrets[3], Bytes([5; 32]));
     let counts = |verdict| {
-        let conclusion = Conclusion {
-            place: 3,
-            entry: 1,
-            head: Bytes([0; 32]),
-            verdict,
-        };
+        let conclusion = Conclusion { place: 3, entry: 1, head: Bytes([0; 32]), verdict };
         let statement = Statement::sign(secret, &session, conclusion);
-        assert!(
-            !statement.counts(&table.ring, Bytes([6; 32])),
-            "another sitting"
-        );
+        assert!(!statement.counts(&table.ring, Bytes([6; 32])), "another sitting");
         statement.counts(&table.ring, session)
     };
     let fault = |place| {
         let side = Side::Left;
         let cause = Cause::Told { side };
-        Verdict::Fault(Fault {
-            place,
-            round: 3,
-            cause,
-        })
+        Verdict::Fault(Fault { place, round: 3, cause })
     };
-    let elected = |leader| Verdict::Elected {
-        leader,
-        messages: 9,
-    };
+    let elected = |leader| Verdict::Elected { leader, messages: 9 };
     assert!(counts(fault(3)) && counts(elected(0)));
     for verdict in [fault(0), fault(u32::MAX), elected(4), elected(u32::MAX)] {
         assert!(!counts(verdict), "{verdict:?}");

@@ -10,9 +10,7 @@ use crate::table::{Table, conclusions, leader};
 
 async fn drawn() -> Table {
     let mut table = Table::lay(4, "").await;
-    let seats: Vec<_> = (0..4)
-        .map(|place| table.ring_driver(place, Wagner::new()))
-        .collect();
+    let seats: Vec<_> = (0..4).map(|place| table.ring_driver(place, Wagner::new())).collect();
     leader(&conclusions(seats).await);
     table
 }
@@ -30,10 +28,7 @@ async fn cut_or_edited_transcripts_do_not_count() {
     let table = drawn().await;
     let whole = fs::read_to_string(table.transcript(0)).unwrap();
     let lines: Vec<&str> = whole.lines().collect();
-    let signed = lines
-        .iter()
-        .position(|it| it.contains("statement"))
-        .unwrap();
+    let signed = lines.iter().position(|it| it.contains("statement")).unwrap();
     let why = refused(&table, lines[0]);
     assert!(why.contains("does not go on to say who was there"), "{why}");
     for cut in 2..signed {
@@ -125,10 +120,7 @@ async fn transcripts_of_another_draw_do_not_count() {
     let why = refused(&table, &foreign);
     assert!(why.contains("on another ring"), "{why}");
     // With the digest replaced, its signatures are wrong.
-    let (ours, theirs) = (
-        table.ring.digest().to_string(),
-        other.ring.digest().to_string(),
-    );
+    let (ours, theirs) = (table.ring.digest().to_string(), other.ring.digest().to_string());
     let why = refused(&table, &foreign.replace(&theirs, &ours));
     assert!(why.contains("signature of m"), "{why}");
     let own = fs::read_to_string(table.transcript(0)).unwrap();
@@ -159,9 +151,7 @@ async fn drawn_twice() -> (Table, Vec<Vec<u8>>) {
         let address = &table.ring.members[place].address;
         table.listeners[place] = Some(tokio::net::TcpListener::bind(address).await.unwrap());
     }
-    let seats: Vec<_> = (0..4)
-        .map(|place| table.ring_driver(place, Wagner::new()))
-        .collect();
+    let seats: Vec<_> = (0..4).map(|place| table.ring_driver(place, Wagner::new())).collect();
     leader(&conclusions(seats).await);
     (table, first)
 }
@@ -169,18 +159,12 @@ async fn drawn_twice() -> (Table, Vec<Vec<u8>>) {
 #[tokio::test]
 async fn sessions_of_one_draw_are_not_compared() {
     let (table, first) = drawn_twice().await;
-    let second: Vec<_> = (0..4)
-        .map(|place| fs::read(table.transcript(place)).unwrap())
-        .collect();
+    let second: Vec<_> = (0..4).map(|place| fs::read(table.transcript(place)).unwrap()).collect();
     let twice = |it: &hustings_draw::verify::Finding| it.what.contains("two sittings");
     // Covers neighbours, and members with a missing one between them.
     for places in [&[1, 2, 3][..], &[2], &[2, 3], &[1, 3]] {
         let mut read = vec![("first".to_owned(), first[0].clone())];
-        read.extend(
-            places
-                .iter()
-                .map(|it| (format!("m{it}"), second[*it].clone())),
-        );
+        read.extend(places.iter().map(|it| (format!("m{it}"), second[*it].clone())));
         let found = verify(&table.ring, &read);
         // The only findings are that the members took part twice.
         assert_eq!(found.findings.len(), 4, "{found:?}");
@@ -191,10 +175,7 @@ async fn sessions_of_one_draw_are_not_compared() {
     let name = |read: &[u8]| verify(&table.ring, &[("x".to_owned(), read.to_vec())]).leader;
     let (one, other) = (name(&first[0]), name(&second[2]));
     assert!(one.is_some() && other.is_some());
-    let both = [
-        ("first".to_owned(), first[0].clone()),
-        ("second".to_owned(), second[2].clone()),
-    ];
+    let both = [("first".to_owned(), first[0].clone()), ("second".to_owned(), second[2].clone())];
     let expected = one.filter(|_| name(&first[0]) == other);
     assert_eq!(verify(&table.ring, &both).leader, expected);
 }
@@ -216,20 +197,15 @@ async fn messages_of_another_session_do_not_count() {
 async fn transcript_cut_by_others_convicts_no_member() {
     let table = drawn().await;
     let read = |place: usize| fs::read_to_string(table.transcript(place)).unwrap();
-    let all: Vec<_> = (0..4)
-        .map(|place| (format!("m{place}"), read(place).into_bytes()))
-        .collect();
+    let all: Vec<_> = (0..4).map(|place| (format!("m{place}"), read(place).into_bytes())).collect();
     let whole = read(0);
     let lines: Vec<&str> = whole.lines().collect();
-    let signed = lines
-        .iter()
-        .position(|it| it.contains("statement") && it.contains("\"place\":0"))
-        .unwrap();
+    let signed =
+        lines.iter().position(|it| it.contains("statement") && it.contains("\"place\":0")).unwrap();
     let cut = ("cut".to_owned(), lines[..=signed].join("\n").into_bytes());
-    for several in [
-        [all.clone(), vec![cut.clone()]].concat(),
-        [vec![cut.clone()], all.clone()].concat(),
-    ] {
+    for several in
+        [[all.clone(), vec![cut.clone()]].concat(), [vec![cut.clone()], all.clone()].concat()]
+    {
         let found = verify(&table.ring, &several);
         assert!(found.is_clean(), "{found:?}");
     }

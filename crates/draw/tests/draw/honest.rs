@@ -8,9 +8,7 @@ use crate::table::{Table, conclusions, leader};
 /// Holds a draw among honest members.
 async fn draws(members: usize, options: &str) {
     let mut table = Table::lay(members, options).await;
-    let seats: Vec<_> = (0..members)
-        .map(|place| table.ring_driver(place, Wagner::new()))
-        .collect();
+    let seats: Vec<_> = (0..members).map(|place| table.ring_driver(place, Wagner::new())).collect();
     let accounts = conclusions(seats).await;
     let leader = leader(&accounts);
     for status in &accounts {
@@ -48,15 +46,10 @@ async fn twenty_five_members_agree() {
 #[tokio::test]
 async fn second_draw_under_one_number_is_refused() {
     let mut table = Table::lay(4, "").await;
-    let seats: Vec<_> = (0..4)
-        .map(|place| table.ring_driver(place, Wagner::new()))
-        .collect();
+    let seats: Vec<_> = (0..4).map(|place| table.ring_driver(place, Wagner::new())).collect();
     leader(&conclusions(seats).await);
     let again = table.participant(2).check();
-    assert!(
-        matches!(again, Err(NoDraw::Transcript(NoTranscript::Exists(_)))),
-        "{again:?}"
-    );
+    assert!(matches!(again, Err(NoDraw::Transcript(NoTranscript::Exists(_)))), "{again:?}");
     // This holds even if the transcript was moved or lost, or other parts of the ring file changed.
     let mut elsewhere = table.participant(2);
     elsewhere.transcript = table.home.join("another.jsonl");
@@ -73,10 +66,7 @@ async fn transcript_in_a_missing_directory_is_refused_early() {
     let mut participant = table.participant(0);
     participant.transcript = table.home.join("nowhere/m0.jsonl");
     let refused = participant.check();
-    assert!(
-        matches!(refused, Err(NoDraw::Transcript(NoTranscript::Write { .. }))),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(NoDraw::Transcript(NoTranscript::Write { .. }))), "{refused:?}");
 }
 
 /// No new file can be created there. The member must learn this before the rendezvous.
@@ -102,9 +92,7 @@ async fn transcript_is_readable_only_by_its_owner() {
     use std::os::unix::fs::PermissionsExt;
 
     let mut table = Table::lay(4, "").await;
-    let seats: Vec<_> = (0..4)
-        .map(|place| table.ring_driver(place, Wagner::new()))
-        .collect();
+    let seats: Vec<_> = (0..4).map(|place| table.ring_driver(place, Wagner::new())).collect();
     leader(&conclusions(seats).await);
     let metadata = std::fs::metadata(table.transcript(0)).unwrap();
     assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
@@ -119,15 +107,11 @@ async fn with_spoiled_marks(spoil: impl FnOnce(&std::path::Path)) -> NoDraw {
     let listener = table.listeners[0].take().unwrap();
     let failing = tokio::spawn(async move {
         let status = participant.status();
-        participant
-            .draw(listener, &status, std::future::pending())
-            .await
+        participant.draw(listener, &status, std::future::pending()).await
     });
     tokio::task::yield_now().await;
     spoil(&marks);
-    let others: Vec<_> = (1..4)
-        .map(|place| table.ring_driver(place, Wagner::new()))
-        .collect();
+    let others: Vec<_> = (1..4).map(|place| table.ring_driver(place, Wagner::new())).collect();
     for status in conclusions(others).await {
         assert_eq!(status.state, State::Fault, "{status:?}");
     }
@@ -161,20 +145,14 @@ async fn unwritable_paths_are_refused_before_the_rendezvous() {
     let mut participant = table.participant(0);
     participant.transcript = "/proc/self/m0.jsonl".into();
     let refused = participant.check();
-    assert!(
-        matches!(refused, Err(NoDraw::Transcript(NoTranscript::Write { .. }))),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(NoDraw::Transcript(NoTranscript::Write { .. }))), "{refused:?}");
     // A file in the place of the directory is not a marker.
     for marks in ["file", "file/m0.drawn"] {
         let mut participant = table.participant(0);
         std::fs::write(table.home.join("file"), "").unwrap();
         participant.marks = table.home.join(marks);
         let refused = participant.check();
-        assert!(
-            matches!(refused, Err(NoDraw::NoPlaceForMark { .. })),
-            "{marks}: {refused:?}"
-        );
+        assert!(matches!(refused, Err(NoDraw::NoPlaceForMark { .. })), "{marks}: {refused:?}");
     }
     let participant = table.participant(0);
     assert!(participant.check().is_ok());
@@ -193,24 +171,17 @@ async fn transcript_failure_at_the_start_is_reported_to_others() {
     let listener = table.listeners[0].take().unwrap();
     let failing = tokio::spawn(async move {
         let status = participant.status();
-        participant
-            .draw(listener, &status, std::future::pending())
-            .await
+        participant.draw(listener, &status, std::future::pending()).await
     });
     // The member has made its checks and waits for the others.
     tokio::task::yield_now().await;
     std::fs::remove_dir(&home).unwrap();
-    let others: Vec<_> = (1..4)
-        .map(|place| table.ring_driver(place, Wagner::new()))
-        .collect();
+    let others: Vec<_> = (1..4).map(|place| table.ring_driver(place, Wagner::new())).collect();
     for status in conclusions(others).await {
         assert_eq!(status.state, State::Fault, "{status:?}");
     }
     let failed = failing.await.unwrap();
-    assert!(
-        matches!(failed, Err(NoDraw::Transcript(NoTranscript::Write { .. }))),
-        "{failed:?}"
-    );
+    assert!(matches!(failed, Err(NoDraw::Transcript(NoTranscript::Write { .. }))), "{failed:?}");
     let found = table.verify(1..4);
     let withdrew = |it: &hustings_draw::verify::Finding| it.what.contains("withdrew");
     assert!(found.findings.iter().any(withdrew), "{found:?}");
@@ -221,9 +192,7 @@ async fn withdrawal_ends_the_draw_for_all() {
     let mut table = Table::lay(5, "").await;
     let participant = table.participant(0);
     let listener = table.listeners[0].take().unwrap();
-    let mut seats: Vec<_> = (1..5)
-        .map(|place| table.ring_driver(place, Wagner::new()))
-        .collect();
+    let mut seats: Vec<_> = (1..5).map(|place| table.ring_driver(place, Wagner::new())).collect();
     seats.push(tokio::spawn(async move {
         let status = participant.status();
         let mut told = status.subscribe();

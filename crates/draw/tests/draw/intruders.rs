@@ -9,26 +9,16 @@ use tokio::net::TcpStream;
 use crate::table::{Table, conclusions, leader};
 
 /// Data that strangers send in place of a length and a greeting.
-const GARBAGE: &[&[u8]] = &[
-    b"",
-    b"\0",
-    b"\0\0",
-    b"\xff\xffffff",
-    b"\0\x04abcd",
-    b"GET / HTTP/1.1\r\n\r\n",
-];
+const GARBAGE: &[&[u8]] =
+    &[b"", b"\0", b"\0\0", b"\xff\xffffff", b"\0\x04abcd", b"GET / HTTP/1.1\r\n\r\n"];
 
 #[tokio::test]
 async fn garbage_and_silent_callers_do_not_disturb_a_draw() {
     let mut table = Table::lay(4, "").await;
-    let seats: Vec<_> = (0..3)
-        .map(|place| table.ring_driver(place, Wagner::new()))
-        .collect();
+    let seats: Vec<_> = (0..3).map(|place| table.ring_driver(place, Wagner::new())).collect();
     let mut accept = Vec::new();
     for garbage in GARBAGE {
-        let mut caller = TcpStream::connect(&table.ring.members[1].address)
-            .await
-            .unwrap();
+        let mut caller = TcpStream::connect(&table.ring.members[1].address).await.unwrap();
         caller.write_all(garbage).await.unwrap();
         accept.push(caller);
     }
@@ -47,9 +37,7 @@ async fn garbage_and_silent_callers_do_not_disturb_a_draw() {
 #[tokio::test]
 async fn member_with_another_ring_file_is_named() {
     let mut table = Table::lay(4, "").await;
-    let mut seats: Vec<_> = (0..3)
-        .map(|place| table.ring_driver(place, Wagner::new()))
-        .collect();
+    let mut seats: Vec<_> = (0..3).map(|place| table.ring_driver(place, Wagner::new())).collect();
     let mut other = table.participant(3);
     other.ring.number += 1;
     other.wait = Duration::from_secs(2);
@@ -70,9 +58,7 @@ async fn member_with_another_ring_file_is_named() {
 #[tokio::test]
 async fn late_or_returning_member_is_waited_for() {
     let mut table = Table::lay(4, "").await;
-    let mut early: Vec<_> = (0..3)
-        .map(|place| table.ring_driver(place, Wagner::new()))
-        .collect();
+    let mut early: Vec<_> = (0..3).map(|place| table.ring_driver(place, Wagner::new())).collect();
     let mut participant = table.participant(3);
     participant.wait = Duration::from_secs(300);
     // The first process of m3 ends as soon as it has a link.
@@ -83,9 +69,7 @@ async fn late_or_returning_member_is_waited_for() {
         let participant = participant.clone();
         async move {
             let status = participant.status();
-            participant
-                .draw(listener, &status, std::future::pending())
-                .await
+            participant.draw(listener, &status, std::future::pending()).await
         }
     });
     told.read_u8().await.unwrap(); // the greeting shows that it is up
@@ -94,9 +78,7 @@ async fn late_or_returning_member_is_waited_for() {
     let listener = tokio::net::TcpListener::bind(&address).await.unwrap();
     early.push(tokio::spawn(async move {
         let status = participant.status();
-        participant
-            .draw(listener, &status, std::future::pending())
-            .await
+        participant.draw(listener, &status, std::future::pending()).await
     }));
     leader(&conclusions(early).await);
 }
@@ -108,16 +90,11 @@ async fn missing_members_are_named() {
     participant.wait = Duration::from_millis(300);
     let listener = table.listeners[0].take().unwrap();
     let status = participant.status();
-    let drawn = participant
-        .draw(listener, &status, std::future::pending())
-        .await;
+    let drawn = participant.draw(listener, &status, std::future::pending()).await;
     let signed = drawn.unwrap_err().to_string();
     assert!(signed.contains("no sign of m3 and m1"), "{signed}");
     let missing = status.borrow().missing.join(", ");
-    assert!(
-        missing.contains("m3") && missing.contains("m1"),
-        "{missing}"
-    );
+    assert!(missing.contains("m3") && missing.contains("m1"), "{missing}");
     assert!(!table.transcript(0).exists(), "nothing was drawn");
 }
 

@@ -41,12 +41,7 @@ impl Table {
             secrets.push(secret);
             listeners.push(Some(listener));
         }
-        Self {
-            ring: text.parse().unwrap(),
-            secrets,
-            listeners,
-            home,
-        }
+        Self { ring: text.parse().unwrap(), secrets, listeners, home }
     }
 
     pub(crate) fn participant(&self, place: usize) -> Participant {
@@ -74,9 +69,7 @@ impl Table {
         let listener = self.listeners[place].take().expect("a free seat");
         tokio::spawn(async move {
             let status = participant.status();
-            participant
-                .play(player, listener, &status, std::future::pending())
-                .await
+            participant.play(player, listener, &status, std::future::pending()).await
         })
     }
 

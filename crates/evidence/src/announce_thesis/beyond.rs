@@ -46,10 +46,7 @@ fn elected_by_priority(
     wake: Wake,
     model: &Model,
 ) -> Result<ByPriority, ExperimentError> {
-    let config = Config {
-        wake,
-        ..config(Algorithm::LeS, model)
-    };
+    let config = Config { wake, ..config(Algorithm::LeS, model) };
     let own = budget.reseeded(seed_of(&format!("{wake:?} {model:?}")));
     let [tmax, messages] = own.samples(runs, |seeds| {
         let (priorities, best) = drawn_priorities(model.members, seeds);
@@ -83,10 +80,7 @@ fn priority_drives_the_wake_up(
         for loss in [Loss::None, Loss::Uncorrelated(0.4)] {
             let model = Model::of_the_chapter(members, loss);
             let driven = |chance| {
-                let scale = PriorityScale {
-                    chance,
-                    ..PriorityScale::up_to(BEST)
-                };
+                let scale = PriorityScale { chance, ..PriorityScale::up_to(BEST) };
                 elected_by_priority(budget, runs, Wake::ByPriority(scale), &model)
             };
             let blind = elected_by_priority(budget, runs, Wake::Uniform, &model)?;
@@ -115,10 +109,8 @@ fn priority_drives_the_wake_up(
                 "with a tenth of the wake-up left to chance: mean tmax against LE-S",
                 all_below(&[blind.tmax], &[mostly.tmax]),
             );
-            evidence.ours(
-                "the same: mean messages",
-                all_below(&[blind.messages], &[mostly.messages]),
-            );
+            evidence
+                .ours("the same: mean messages", all_below(&[blind.messages], &[mostly.messages]));
             gist = format!(
                 "{at}, by merit: tmax {} for {}, messages {} for {}",
                 number(average(&by_priority.tmax)),
@@ -147,10 +139,7 @@ fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String, ExperimentEr
     for (loss, listen) in [(Loss::None, 3.0), (Loss::Uncorrelated(0.4), 20.0)] {
         let model = Model::of_the_chapter(10, loss);
         let after = |perturbation, farewell| {
-            let config = Config {
-                farewell,
-                ..listening(listen, &model)
-            };
+            let config = Config { farewell, ..listening(listen, &model) };
             reestablished(budget, runs, perturbation, config, &model, listen + 40.0)
         };
         let missed = after(Perturbation::LeaderDies, Repeat::Times(0))?;
@@ -164,11 +153,7 @@ fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String, ExperimentEr
         );
         if loss == Loss::None {
             evidence.ours("the same: E[t_s] + 2D", mean(0.7, &told));
-            gist = format!(
-                "bye: {} for {}",
-                number(average(&told)),
-                number(average(&missed))
-            );
+            gist = format!("bye: {} for {}", number(average(&told)), number(average(&missed)));
         }
     }
     let fixed = repetitions(ASSUMED_LOSS, MISS);
@@ -201,11 +186,7 @@ fn parting(
     farewell: Repeat,
     model: &Model,
 ) -> Result<[Sample; 2], ExperimentError> {
-    let config = Config {
-        farewell,
-        assumed_loss: ASSUMED_LOSS,
-        ..config(Algorithm::LeS, model)
-    };
+    let config = Config { farewell, assumed_loss: ASSUMED_LOSS, ..config(Algorithm::LeS, model) };
     let own = budget.reseeded(seed_of(&format!("{farewell:?} {model:?}")));
     let bye = Message::Bye { incarnation: 1 }.kind();
     own.samples(runs, |seeds| {
@@ -217,10 +198,7 @@ fn parting(
         let listeners = &world.members()[..leader as usize];
         let follows = |it: &&Announce| it.follows().any(|whom| whom.id.0 == u64::from(leader));
         let misled = listeners.iter().filter(follows).count();
-        [
-            misled as f64 / listeners.len() as f64,
-            world.tally().multicasts[bye] as f64,
-        ]
+        [misled as f64 / listeners.len() as f64, world.tally().multicasts[bye] as f64]
     })
 }
 
@@ -229,19 +207,13 @@ fn queries(budget: &Budget, evidence: &mut Evidence) -> Result<String, Experimen
     let runs = budget.choose(300, 3_000);
     let election_timeout = time(0.3);
     // Queries pay where announcements are rare.
-    let model = Model {
-        announce_interval: 10.0,
-        ..Model::of_the_chapter(50, Loss::None)
-    };
+    let model = Model { announce_interval: 10.0, ..Model::of_the_chapter(50, Loss::None) };
     let ways = [
         Joining::Announce,
         Joining::SuppressThenQuery { election_timeout },
         Joining::Query { election_timeout },
     ];
-    let with = |joining| Config {
-        joining,
-        ..config(Algorithm::LeS, &model)
-    };
+    let with = |joining| Config { joining, ..config(Algorithm::LeS, &model) };
     let lesser = |joining| {
         let joins = Perturbation::LesserJoins;
         reestablished(budget, runs, joins, with(joining), &model, 40.0)
@@ -309,10 +281,7 @@ fn several_leaders(budget: &Budget, evidence: &mut Evidence) -> Result<String, E
     let model = Model::of_the_chapter(20, Loss::Uncorrelated(0.4));
     let mut costs = Vec::new();
     for leaders in [1, 2, 3] {
-        let config = Config {
-            leaders,
-            ..config(Algorithm::LeS, &model)
-        };
+        let config = Config { leaders, ..config(Algorithm::LeS, &model) };
         let agreed = budget.each(runs, |_, seeds| {
             let mut world = group(config, &model, seeds);
             let agreed = (0..1_000).any(|_| {
@@ -350,14 +319,12 @@ fn several_leaders(budget: &Budget, evidence: &mut Evidence) -> Result<String, E
 fn all_know_the_best(world: &World<Announce, Watch>, leaders: u32) -> bool {
     let members = u64::from(world.len());
     let best = members - u64::from(leaders)..members;
-    (0..)
-        .zip(world.members())
-        .all(|(me, member): (u64, &Announce)| {
-            let own = member.leads().then_some(me);
-            let mut known: Vec<u64> = member.follows().map(|it| it.id.0).chain(own).collect();
-            known.sort_unstable();
-            known.into_iter().eq(best.clone())
-        })
+    (0..).zip(world.members()).all(|(me, member): (u64, &Announce)| {
+        let own = member.leads().then_some(me);
+        let mut known: Vec<u64> = member.follows().map(|it| it.id.0).chain(own).collect();
+        known.sort_unstable();
+        known.into_iter().eq(best.clone())
+    })
 }
 
 /// Checks T_L = k T_A, with k from the loss that listeners measure.
@@ -369,10 +336,7 @@ fn listen_by_measured_loss(
     for loss in [0.1, 0.3] {
         let model = Model::of_the_chapter(10, Loss::Uncorrelated(loss));
         let fixed = listening(2.0, &model);
-        let measured = Config {
-            listen: Listen::Measured { miss: 1e-3 },
-            ..fixed
-        };
+        let measured = Config { listen: Listen::Measured { miss: 1e-3 }, ..fixed };
         let astray = |config| all_listened(budget, runs, config, &model, 200.0);
         evidence.stated(
             format!(

@@ -26,10 +26,7 @@ fn group(members: u64) -> Model {
 }
 
 fn logarithmic(label: &'static str) -> Axis {
-    Axis {
-        label,
-        scale: Scale::Logarithmic,
-    }
+    Axis { label, scale: Scale::Logarithmic }
 }
 
 fn by_size(budget: &Budget, measure: Measure) -> Result<Vec<Series>, ExperimentError> {
@@ -60,10 +57,7 @@ pub(super) fn delay(budget: &Budget) -> Result<Figure, ExperimentError> {
 
 pub(super) fn interval(budget: &Budget) -> Result<Figure, ExperimentError> {
     let places = SUPPRESS_INTERVALS.map(|suppress_interval| {
-        let model = Model {
-            suppress_interval,
-            ..group(MEMBERS)
-        };
+        let model = Model { suppress_interval, ..group(MEMBERS) };
         (suppress_interval, model)
     });
     let on_paper =

@@ -59,10 +59,7 @@ pub(super) fn l13(budget: &Budget) -> Result<Evidence, ExperimentError> {
         means(&vec![0.5; sizes.len()], &tmax(&le)),
     );
     let sup_time = on_paper(|model| last_send(Algorithm::Sup, model), &models);
-    evidence.ours(
-        "the same: mean tmax of SUP, on paper",
-        means(&sup_time, &tmax(&sup)),
-    );
+    evidence.ours("the same: mean tmax of SUP, on paper", means(&sup_time, &tmax(&sup)));
     let cost = |algorithm| on_paper(|model| messages_until_heard(algorithm, model), &models);
     evidence.ours(
         "the same: mean messages of LE-S, on paper",
@@ -91,11 +88,8 @@ pub(super) fn l14(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let uncorrelated = models(sizes, Loss::Uncorrelated(LOSS));
     let mut evidence = Evidence::default();
     let le = |models: &[Model]| all_held(budget, runs, Algorithm::LeS, models);
-    let (without, together, apart) = (
-        le(&models(sizes, Loss::None))?,
-        le(&correlated)?,
-        le(&uncorrelated)?,
-    );
+    let (without, together, apart) =
+        (le(&models(sizes, Loss::None))?, le(&correlated)?, le(&uncorrelated)?);
     evidence.stated(
         format!("loss 0.4, N = {ns}: mean tmax of LE-S, correlated against uncorrelated"),
         all_below(&tmax(&apart), &tmax(&together)),
@@ -160,16 +154,10 @@ pub(super) fn l15(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let models = models(sizes, Loss::Uncorrelated(LOSS));
     let le = all_held(budget, runs, Algorithm::LeS, &models)?;
     let al = all_held(budget, runs, Algorithm::Al, &models)?;
-    let beyond = sizes
-        .iter()
-        .position(|&members| members >= 200)
-        .unwrap_or(0);
+    let beyond = sizes.iter().position(|&members| members >= 200).unwrap_or(0);
     let mut evidence = Evidence::default();
     evidence.stated(
-        format!(
-            "loss 0.4, N = {}: mean tmax of LE-S against AL",
-            list(&sizes[beyond..])
-        ),
+        format!("loss 0.4, N = {}: mean tmax of LE-S against AL", list(&sizes[beyond..])),
         all_below(&tmax(&al[beyond..]), &tmax(&le[beyond..])),
     );
     let time = |algorithm| on_paper(|model| last_send(algorithm, model), &models);
@@ -186,10 +174,7 @@ pub(super) fn l15(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let model = models[beyond];
     let needed = loss_that_slows_al_to_le_s(&model);
     let airtime = airtime_for_loss(&model, needed);
-    let slowed = Model {
-        loss: Loss::Uncorrelated(needed),
-        ..model
-    };
+    let slowed = Model { loss: Loss::Uncorrelated(needed), ..model };
     let collided = held(budget, runs, Algorithm::Al, &slowed)?;
     let target = last_send(Algorithm::LeS, &model).unwrap_or(f64::NAN);
     evidence.ours(
@@ -204,12 +189,7 @@ pub(super) fn l15(budget: &Budget) -> Result<Evidence, ExperimentError> {
     // order on either side of it does: it must be that of the figure.
     let both = |members, runs| -> Result<[Sample; 2], ExperimentError> {
         let model = Model::of_the_chapter(members, Loss::Uncorrelated(LOSS));
-        let al = held(
-            budget,
-            runs,
-            Algorithm::Al,
-            &with_collisions(&model, airtime),
-        )?;
+        let al = held(budget, runs, Algorithm::Al, &with_collisions(&model, airtime))?;
         Ok([held(budget, runs, Algorithm::LeS, &model)?.tmax, al.tmax])
     };
     let [le_of_few, al_of_few] = both(FEW, budget.choose(2_000, 10_000))?;
@@ -243,10 +223,7 @@ pub(super) fn l15(budget: &Budget) -> Result<Evidence, ExperimentError> {
 pub(super) fn with_collisions(model: &Model, airtime: f64) -> Model {
     let alone = 1.0 - model.loss.probability();
     let spared = (1.0 - 2.0 * airtime / model.announce_interval).powf(model.receivers() as f64);
-    Model {
-        loss: Loss::Uncorrelated(1.0 - alone * spared),
-        ..*model
-    }
+    Model { loss: Loss::Uncorrelated(1.0 - alone * spared), ..*model }
 }
 
 pub(super) fn l16(budget: &Budget) -> Result<Evidence, ExperimentError> {
@@ -278,17 +255,12 @@ pub(super) fn l16(budget: &Budget) -> Result<Evidence, ExperimentError> {
         let large = sizes.len() - 1;
         let le_s = held(budget, runs, Algorithm::LeS, &models[large])?;
         evidence.ours(
-            format!(
-                "{name}, N = {}: LE-M's is earlier than that of LE-S",
-                sizes[large]
-            ),
+            format!("{name}, N = {}: LE-M's is earlier than that of LE-S", sizes[large]),
             all_below(&[le_s.first_ended], &[earliest[large].first_ended]),
         );
         if let Loss::Correlated(_) = loss {
-            let on_paper = on_paper(
-                |model| last_send_of_first_round(Algorithm::LeM, model),
-                &models,
-            );
+            let on_paper =
+                on_paper(|model| last_send_of_first_round(Algorithm::LeM, model), &models);
             evidence.ours(
                 format!("{name}, N = {}: the time for LE-M, on paper", list(sizes)),
                 means(&on_paper, &each(&earliest, |it| it.first_ended)),

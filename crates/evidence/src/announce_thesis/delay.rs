@@ -32,10 +32,9 @@ pub(super) fn l1(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let mut evidence = Evidence::default();
     let mut measured = Vec::new();
     // LE-A has no random element here and is expensive, because all members announce themselves.
-    for (algorithm, name, formula, runs) in [
-        (Algorithm::LeA, "LE-A", "D", 20),
-        (Algorithm::LeS, "LE-S", "E[t_s] + D", runs),
-    ] {
+    for (algorithm, name, formula, runs) in
+        [(Algorithm::LeA, "LE-A", "D", 20), (Algorithm::LeS, "LE-S", "E[t_s] + D", runs)]
+    {
         let held = all_held(budget, runs, algorithm, &models)?;
         measured = each(&held, |it| it.delay);
         evidence.stated(
@@ -43,17 +42,12 @@ pub(super) fn l1(budget: &Budget) -> Result<Evidence, ExperimentError> {
             means(&on_paper(leadership_delay, algorithm, &models), &measured),
         );
     }
-    let late = Model {
-        wake: Wake::Exponential { rate: 10.0 },
-        ..Model::of_the_chapter(50, Loss::None)
-    };
+    let late =
+        Model { wake: Wake::Exponential { rate: 10.0 }, ..Model::of_the_chapter(50, Loss::None) };
     let held = held(budget, runs, Algorithm::LeS, &late)?;
     evidence.ours(
         "N = 50, wake-ups mostly late (exponential, rate 10): mean delay of LE-S, E[t_s] + D",
-        means(
-            &on_paper(leadership_delay, Algorithm::LeS, &[late]),
-            &[held.delay],
-        ),
+        means(&on_paper(leadership_delay, Algorithm::LeS, &[late]), &[held.delay]),
     );
     let delays: Vec<f64> = measured.iter().map(average).collect();
     Ok(evidence.sum_up(format!(
@@ -76,10 +70,7 @@ pub(super) fn l2(budget: &Budget) -> Result<Evidence, ExperimentError> {
             let held = all_held(budget, runs, algorithm, &models)?;
             let expected = on_paper(leadership_delay, algorithm, &models);
             evidence.stated(
-                format!(
-                    "N = {members}, loss {}: mean delay of {name}",
-                    list(&losses)
-                ),
+                format!("N = {members}, loss {}: mean delay of {name}", list(&losses)),
                 means(&expected, &each(&held, |it| it.delay)),
             );
             if algorithm == Algorithm::LeS {
@@ -88,10 +79,7 @@ pub(super) fn l2(budget: &Budget) -> Result<Evidence, ExperimentError> {
             }
         }
     }
-    Ok(evidence.sum_up(format!(
-        "LE-S, loss 0.4: {}, on paper 1.2667 for every N",
-        gist.join(", ")
-    )))
+    Ok(evidence.sum_up(format!("LE-S, loss 0.4: {}, on paper 1.2667 for every N", gist.join(", "))))
 }
 
 pub(super) fn l3(budget: &Budget) -> Result<Evidence, ExperimentError> {
@@ -100,10 +88,9 @@ pub(super) fn l3(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let loss = 0.4;
     let mut evidence = Evidence::default();
     let mut gist = String::new();
-    for (algorithm, name, sizes) in [
-        (Algorithm::LeA, "LE-A", &sizes[..2]),
-        (Algorithm::LeS, "LE-S", sizes),
-    ] {
+    for (algorithm, name, sizes) in
+        [(Algorithm::LeA, "LE-A", &sizes[..2]), (Algorithm::LeS, "LE-S", sizes)]
+    {
         let models = models(sizes, Loss::Uncorrelated(loss));
         let ns = list(sizes);
         let held = all_held(budget, runs, algorithm, &models)?;
@@ -143,10 +130,8 @@ pub(super) fn l4(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let loss = 0.4;
     let surplus = |members: u64| surplus_announcements(Loss::Uncorrelated(loss), members - 1);
     let powers: Vec<u64> = (1..=6).map(|power| 10_u64.pow(power)).collect();
-    let growth: Vec<f64> = powers
-        .windows(2)
-        .map(|pair| surplus(pair[1]) - surplus(pair[0]))
-        .collect();
+    let growth: Vec<f64> =
+        powers.windows(2).map(|pair| surplus(pair[1]) - surplus(pair[0])).collect();
     let per_decade = 10_f64.ln() / (1.0 / loss).ln();
     let mut evidence = Evidence::default();
     evidence.stated(
@@ -174,10 +159,7 @@ pub(super) fn l4(budget: &Budget) -> Result<Evidence, ExperimentError> {
         ..Model::of_the_chapter(members, Loss::Uncorrelated(loss))
     };
     let models: Vec<Model> = sizes.iter().map(model).collect();
-    let expected: Vec<f64> = sizes
-        .iter()
-        .map(|&members| 1.0 + surplus(members))
-        .collect();
+    let expected: Vec<f64> = sizes.iter().map(|&members| 1.0 + surplus(members)).collect();
     let mut rounds = Vec::new();
     for model in &models {
         let runs = budget.choose(100, if model.members > 1_000 { 100 } else { 1_000 });
@@ -201,11 +183,7 @@ pub(super) fn l4(budget: &Budget) -> Result<Evidence, ExperimentError> {
 /// Expects all values within 0.02 of `expected`.
 fn all_near(expected: f64, values: &[f64]) -> Comparison {
     let farthest = values.iter().fold(expected, |farthest: f64, &value| {
-        if (value - expected).abs() > (farthest - expected).abs() {
-            value
-        } else {
-            farthest
-        }
+        if (value - expected).abs() > (farthest - expected).abs() { value } else { farthest }
     });
     between(expected - 0.02, expected + 0.02, farthest)
 }

@@ -41,17 +41,12 @@ fn listened(config: Config, model: &Model, span: f64, seeds: Seeds) -> Watched {
     let spells = agreement.disagreements().iter().filter(within);
     Watched {
         astray: agreement.disagreed(from, to).as_secs_f64() / span,
-        spells: spells
-            .map(|&(begin, end)| (end - begin).as_secs_f64())
-            .collect(),
+        spells: spells.map(|&(begin, end)| (end - begin).as_secs_f64()).collect(),
     }
 }
 
 pub(super) fn listening(listen: f64, model: &Model) -> Config {
-    Config {
-        listen: Listen::For(time(listen)),
-        ..config(Algorithm::LeS, model)
-    }
+    Config { listen: Listen::For(time(listen)), ..config(Algorithm::LeS, model) }
 }
 
 /// Returns the fraction of time astray and the length of each interval, over all runs.
@@ -128,15 +123,10 @@ pub(super) fn l12(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let model = Model::of_the_chapter(10, Loss::None);
     let runs = budget.choose(50, 1_000);
     let (listen, span) = (2.5, 60.0);
-    let with = |heartbeat| Config {
-        heartbeat,
-        ..listening(listen, &model)
-    };
+    let with = |heartbeat| Config { heartbeat, ..listening(listen, &model) };
     let missed = |heartbeat| -> Result<usize, ExperimentError> {
         let watched = budget.each(runs, |_, seeds| {
-            !listened(with(heartbeat), &model, span, seeds)
-                .spells
-                .is_empty()
+            !listened(with(heartbeat), &model, span, seeds).spells.is_empty()
         })?;
         Ok(watched.into_iter().filter(|missed| *missed).count())
     };
@@ -207,10 +197,8 @@ fn announce_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64, Ex
         equal(&0.0, &average(&long_enough)),
     );
     let paper = repeats(&with(1.0))?;
-    evidence.stated(
-        "the same, T_A = T_S as in the chapter's own figures",
-        share_above(0.0, &paper),
-    );
+    evidence
+        .stated("the same, T_A = T_S as in the chapter's own figures", share_above(0.0, &paper));
     let intervals = [0.25, 0.5, 1.0, 1.1, 2.0];
     let models: Vec<Model> = intervals.iter().map(|&interval| with(interval)).collect();
     let held = all_held(budget, runs / 4, Algorithm::LeS, &models)?;
@@ -263,9 +251,6 @@ fn listen_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64, Expe
         ),
         mean(inconsistent_fraction_of_any(&group, multiple), &astray),
     );
-    evidence.ours(
-        "the same: at most the chance wanted",
-        mean_between(0.0, chance, &astray),
-    );
+    evidence.ours("the same: at most the chance wanted", mean_between(0.0, chance, &astray));
     Ok(on_threshold)
 }

@@ -27,10 +27,7 @@ pub(super) fn l8(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let mut evidence = Evidence::default();
     let mut gist = String::new();
     for delay in [0.0, 0.1, 0.3] {
-        let model = |&members: &u64| Model {
-            delay,
-            ..Model::of_the_chapter(members, Loss::None)
-        };
+        let model = |&members: &u64| Model { delay, ..Model::of_the_chapter(members, Loss::None) };
         let models: Vec<Model> = sizes.iter().map(model).collect();
         let held = all_held(budget, runs, LE_S, &models)?;
         let expected: Vec<f64> = models.iter().map(first_round).collect();
@@ -45,10 +42,7 @@ pub(super) fn l8(budget: &Budget) -> Result<Evidence, ExperimentError> {
             );
         }
         evidence.stated(
-            format!(
-                "D = {delay} T_S, N = {}: mean messages of the first round",
-                list(sizes)
-            ),
+            format!("D = {delay} T_S, N = {}: mean messages of the first round", list(sizes)),
             means(&expected, &measured),
         );
         let all: Vec<f64> = models.iter().map(until_heard).collect();
@@ -105,10 +99,7 @@ pub(super) fn l11(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let mut evidence = Evidence::default();
     let mut gist = String::new();
     for loss in losses {
-        let pair = Model {
-            delay: 0.0,
-            ..Model::of_the_chapter(2, Loss::Uncorrelated(loss))
-        };
+        let pair = Model { delay: 0.0, ..Model::of_the_chapter(2, Loss::Uncorrelated(loss)) };
         let measured = held(budget, runs, LE_S, &pair)?.messages;
         let as_printed = PrintedRounds::new(2, loss).expected_messages();
         evidence.stated(
@@ -136,11 +127,7 @@ pub(super) fn l11(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let of_two = recurrence::law_of_messages(2, 0.4)[2];
     evidence.stated(
         "loss 0.4: Q(2, 2) of the recurrence and Q(2, 2, 1) = l are one number",
-        between(
-            of_two - 1e-9,
-            of_two + 1e-9,
-            PrintedRounds::new(2, 0.4).chance(2, 1),
-        ),
+        between(of_two - 1e-9, of_two + 1e-9, PrintedRounds::new(2, 0.4).chance(2, 1)),
     );
     let alone = PrintedRounds::new(1, 0.4);
     let announced: f64 = (1..=100).map(|round| alone.chance(1, round)).sum();
@@ -175,10 +162,7 @@ pub(super) const SCALE_LOSS: f64 = 0.1;
 /// Returns the model of a group on a fast network: a delay of a millisecond where wake-ups spread
 /// over a second.
 pub(super) fn at_scale(members: u64, loss: Loss) -> Model {
-    Model {
-        delay: 1e-3,
-        ..Model::of_the_chapter(members, loss)
-    }
+    Model { delay: 1e-3, ..Model::of_the_chapter(members, loss) }
 }
 
 /// Returns the number of runs. The larger the group, the less its runs vary and the longer they
@@ -195,10 +179,7 @@ pub(super) fn runs_at_scale(budget: &Budget, members: u64) -> u64 {
 
 pub(super) fn l18(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let runs = budget.choose(300, 4_000);
-    let with = |wake, members: u64| Model {
-        wake,
-        ..Model::of_the_chapter(members, Loss::None)
-    };
+    let with = |wake, members: u64| Model { wake, ..Model::of_the_chapter(members, Loss::None) };
     let exponential = Wake::Exponential { rate: 10.0 };
     let cheaper = |members: &u64| {
         first_round(&with(exponential, *members)) < first_round(&with(Wake::Uniform, *members))
@@ -223,25 +204,15 @@ pub(super) fn l18(budget: &Budget) -> Result<Evidence, ExperimentError> {
     );
     evidence.ours(
         "on paper: the least N from which exponential wake-up is cheaper in the first round",
-        between(
-            40.0,
-            60.0,
-            crossing.map_or(f64::NAN, |members| members as f64),
-        ),
+        between(40.0, 60.0, crossing.map_or(f64::NAN, |members| members as f64)),
     );
-    for (name, wake, held) in [
-        ("uniform", Wake::Uniform, &uniform),
-        ("exponential", exponential, &late),
-    ] {
-        let expected: Vec<f64> = sizes
-            .iter()
-            .map(|&members| until_heard(&with(wake, members)))
-            .collect();
+    for (name, wake, held) in
+        [("uniform", Wake::Uniform, &uniform), ("exponential", exponential, &late)]
+    {
+        let expected: Vec<f64> =
+            sizes.iter().map(|&members| until_heard(&with(wake, members))).collect();
         evidence.ours(
-            format!(
-                "{name} wake-up, N = {}: mean messages, on paper",
-                list(sizes)
-            ),
+            format!("{name} wake-up, N = {}: mean messages, on paper", list(sizes)),
             means(&expected, &messages(held)),
         );
     }

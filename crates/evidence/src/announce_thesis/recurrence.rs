@@ -10,10 +10,7 @@ use super::thesis_fixture::{config, converge, group, held, time};
 const LOSS: f64 = 0.4;
 
 fn without_delay(members: u64) -> Model {
-    Model {
-        delay: 0.0,
-        ..Model::of_the_chapter(members, Loss::Uncorrelated(LOSS))
-    }
+    Model { delay: 0.0, ..Model::of_the_chapter(members, Loss::Uncorrelated(LOSS)) }
 }
 
 /// Measures the share of runs with each number of messages in the first round, from 1 to N.
@@ -47,10 +44,8 @@ pub(super) fn l10(budget: &Budget) -> Result<Evidence, ExperimentError> {
             format!("loss {LOSS}, D = 0: Q(i, {members}) for i = 1 to {members}, as printed"),
             means(as_printed, &shares),
         );
-        evidence.corrected(
-            "the same, given that those who sent woke early",
-            means(corrected, &shares),
-        );
+        evidence
+            .corrected("the same, given that those who sent woke early", means(corrected, &shares));
         if members == 3 {
             let measured: Vec<f64> = shares.iter().map(average).collect();
             gist = format!(
@@ -72,16 +67,11 @@ pub(super) fn l10(budget: &Budget) -> Result<Evidence, ExperimentError> {
         sizes.iter().map(|&members| mean(members, LOSS)).collect()
     };
     evidence.stated(
-        format!(
-            "N = {}: mean messages of the first round, as printed",
-            list(sizes)
-        ),
+        format!("N = {}: mean messages of the first round, as printed", list(sizes)),
         means(&on_paper(printed::mean_messages), &measured),
     );
-    evidence.corrected(
-        "the same, corrected",
-        means(&on_paper(recurrence::mean_messages), &measured),
-    );
+    evidence
+        .corrected("the same, corrected", means(&on_paper(recurrence::mean_messages), &measured));
     let many = 10_000;
     let growth = |mean: fn(u64, f64) -> f64| mean(4 * many, LOSS) / mean(many, LOSS);
     evidence.ours(

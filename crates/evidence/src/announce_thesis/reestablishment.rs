@@ -25,10 +25,8 @@ pub(super) fn l5(budget: &Budget) -> Result<Evidence, ExperimentError> {
         for loss in [Loss::None, Loss::Correlated(LOSS), Loss::Uncorrelated(LOSS)] {
             let name = name_of(loss);
             let model = Model::of_the_chapter(members, loss);
-            let listening = Config {
-                listen: Listen::For(time(LISTEN)),
-                ..config(Algorithm::LeS, &model)
-            };
+            let listening =
+                Config { listen: Listen::For(time(LISTEN)), ..config(Algorithm::LeS, &model) };
             let dies = Perturbation::LeaderDies;
             let election_timeout = LISTEN + ELECTION_TIMEOUT;
             let measured = reestablished(budget, runs, dies, listening, &model, election_timeout)?;
@@ -79,10 +77,7 @@ pub(super) fn l7(budget: &Budget) -> Result<Evidence, ExperimentError> {
                 format!(
                     "{le}, N = {members} with the joiner, {name}: a greater one, as at the start"
                 ),
-                mean(
-                    greater_joiner(algorithm, &model).unwrap_or(f64::NAN),
-                    &greater,
-                ),
+                mean(greater_joiner(algorithm, &model).unwrap_or(f64::NAN), &greater),
             );
             let (model, lesser) = joined(algorithm, loss, Perturbation::LesserJoins)?;
             evidence.stated(

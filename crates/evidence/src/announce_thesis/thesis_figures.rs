@@ -54,10 +54,7 @@ impl Measure {
             Self::Messages => "mean messages",
             Self::FirstRoundEnd => "mean time of the last first-round message, in T_S",
         };
-        Axis {
-            label,
-            scale: Scale::Linear,
-        }
+        Axis { label, scale: Scale::Linear }
     }
 }
 
@@ -67,9 +64,7 @@ type Curve = (&'static str, Algorithm, Loss);
 fn sizes(budget: &Budget) -> &'static [u64] {
     budget.choose(
         &[2, 10, 50, 100],
-        &[
-            2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 150, 200, 250, 300, 350, 400, 450, 500,
-        ],
+        &[2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 150, 200, 250, 300, 350, 400, 450, 500],
     )
 }
 
@@ -95,12 +90,7 @@ pub(super) fn series(
     let on_paper = |(x, model): &(f64, Model)| Some((*x, measure.on_paper(algorithm, model)?));
     // Two members may have a formula where more have none. A line needs a value at every place.
     let line: Option<Vec<(f64, f64)>> = places.iter().map(on_paper).collect();
-    Ok(Series {
-        label: label.to_owned(),
-        looks_like: None,
-        line: line.unwrap_or_default(),
-        points,
-    })
+    Ok(Series { label: label.to_owned(), looks_like: None, line: line.unwrap_or_default(), points })
 }
 
 /// Returns the line of a formula alone, under uncorrelated loss.
@@ -132,20 +122,15 @@ fn against_members(
     };
     Ok(Figure {
         title,
-        x: Axis {
-            label: "members N",
-            scale: Scale::Linear,
-        },
+        x: Axis { label: "members N", scale: Scale::Linear },
         y: measure.axis(),
         legend,
         series: curves.iter().map(series).collect::<Result<_, _>>()?,
     })
 }
 
-const WITHOUT_LOSS: [Curve; 2] = [
-    ("LE-S", Algorithm::LeS, Loss::None),
-    ("SUP", Algorithm::Sup, Loss::None),
-];
+const WITHOUT_LOSS: [Curve; 2] =
+    [("LE-S", Algorithm::LeS, Loss::None), ("SUP", Algorithm::Sup, Loss::None)];
 const WITH_LOSS: [Curve; 4] = [
     ("LE-S, uncorrelated loss", Algorithm::LeS, UNCORRELATED),
     ("LE-S, correlated loss", Algorithm::LeS, CORRELATED),
@@ -160,52 +145,27 @@ const BY_CRITERION: [Curve; 3] = [
 
 pub(super) fn figure_5_6(budget: &Budget) -> Result<Figure, ExperimentError> {
     let title = "LE-S and SUP without loss: tmax";
-    against_members(
-        budget,
-        title,
-        Measure::Tmax,
-        Corner::MiddleRight,
-        &WITHOUT_LOSS,
-    )
+    against_members(budget, title, Measure::Tmax, Corner::MiddleRight, &WITHOUT_LOSS)
 }
 
 pub(super) fn figure_5_7(budget: &Budget) -> Result<Figure, ExperimentError> {
     let title = "LE-S and SUP without loss: messages";
-    against_members(
-        budget,
-        title,
-        Measure::Messages,
-        Corner::UpperLeft,
-        &WITHOUT_LOSS,
-    )
+    against_members(budget, title, Measure::Messages, Corner::UpperLeft, &WITHOUT_LOSS)
 }
 
 pub(super) fn figure_5_8(budget: &Budget) -> Result<Figure, ExperimentError> {
     let title = "LE-S and SUP, loss 0.4: tmax";
-    let mut figure = against_members(
-        budget,
-        title,
-        Measure::Tmax,
-        Corner::MiddleRight,
-        &WITH_LOSS,
-    )?;
-    figure.series.push(line(
-        budget,
-        "LE-S, uncorrelated loss, as printed",
-        |model| Some(printed::leadership_delay(Algorithm::LeS, model)? - model.delay),
-    ));
+    let mut figure =
+        against_members(budget, title, Measure::Tmax, Corner::MiddleRight, &WITH_LOSS)?;
+    figure.series.push(line(budget, "LE-S, uncorrelated loss, as printed", |model| {
+        Some(printed::leadership_delay(Algorithm::LeS, model)? - model.delay)
+    }));
     Ok(figure)
 }
 
 pub(super) fn figure_5_9(budget: &Budget) -> Result<Figure, ExperimentError> {
     let title = "LE-S and SUP, loss 0.4: messages";
-    against_members(
-        budget,
-        title,
-        Measure::Messages,
-        Corner::UpperLeft,
-        &WITH_LOSS,
-    )
+    against_members(budget, title, Measure::Messages, Corner::UpperLeft, &WITH_LOSS)
 }
 
 pub(super) fn figure_5_10(budget: &Budget) -> Result<Figure, ExperimentError> {
@@ -224,18 +184,13 @@ pub(super) fn figure_5_10(budget: &Budget) -> Result<Figure, ExperimentError> {
 
 pub(super) fn figure_5_11(budget: &Budget) -> Result<Figure, ExperimentError> {
     let title = "LE-S and AL, uncorrelated loss 0.4: tmax";
-    let curves = [
-        ("LE-S", Algorithm::LeS, UNCORRELATED),
-        ("AL", Algorithm::Al, UNCORRELATED),
-    ];
+    let curves = [("LE-S", Algorithm::LeS, UNCORRELATED), ("AL", Algorithm::Al, UNCORRELATED)];
     let mut figure = against_members(budget, title, Measure::Tmax, Corner::LowerRight, &curves)?;
     let crossing = Model::of_the_chapter(200, UNCORRELATED);
     let airtime = airtime_for_loss(&crossing, loss_that_slows_al_to_le_s(&crossing));
-    figure
-        .series
-        .push(line(budget, "AL, if its messages collide", |model| {
-            last_send(Algorithm::Al, &with_collisions(model, airtime))
-        }));
+    figure.series.push(line(budget, "AL, if its messages collide", |model| {
+        last_send(Algorithm::Al, &with_collisions(model, airtime))
+    }));
     Ok(figure)
 }
 
@@ -247,13 +202,7 @@ pub(super) fn figure_5_12(budget: &Budget) -> Result<Figure, ExperimentError> {
 
 pub(super) fn figure_5_13(budget: &Budget) -> Result<Figure, ExperimentError> {
     let title = "LE-S, LE-M and SUP, uncorrelated loss 0.4: tmax";
-    against_members(
-        budget,
-        title,
-        Measure::Tmax,
-        Corner::MiddleRight,
-        &BY_CRITERION,
-    )
+    against_members(budget, title, Measure::Tmax, Corner::MiddleRight, &BY_CRITERION)
 }
 
 /// Draws messages of LE-S against N, up to a million.
@@ -274,10 +223,7 @@ pub(super) fn scale(budget: &Budget) -> Result<Figure, ExperimentError> {
     };
     let on_paper = |&members: &u64| {
         let model = at_scale(members, Loss::Correlated(SCALE_LOSS));
-        Some((
-            members as f64,
-            messages_until_heard(Algorithm::LeS, &model)?,
-        ))
+        Some((members as f64, messages_until_heard(Algorithm::LeS, &model)?))
     };
     let correlated = Series {
         label: "correlated loss, on paper".to_owned(),
@@ -285,9 +231,7 @@ pub(super) fn scale(budget: &Budget) -> Result<Figure, ExperimentError> {
         line: sizes.iter().filter_map(on_paper).collect(),
         points: Vec::new(),
     };
-    let linear = sizes
-        .iter()
-        .map(|&members| (members as f64, members as f64 * 1e-3));
+    let linear = sizes.iter().map(|&members| (members as f64, members as f64 * 1e-3));
     let awake = Series {
         label: "awake within D of the start: N D/T_S".to_owned(),
         looks_like: None,
@@ -296,10 +240,7 @@ pub(super) fn scale(budget: &Budget) -> Result<Figure, ExperimentError> {
     };
     Ok(Figure {
         title: "Messages of LE-S, loss 0.1, D = T_S/1000",
-        x: Axis {
-            label: "members N",
-            scale: Scale::Logarithmic,
-        },
+        x: Axis { label: "members N", scale: Scale::Logarithmic },
         y: Axis {
             label: "mean messages until all have heard the leader",
             scale: Scale::Logarithmic,

@@ -102,14 +102,7 @@ pub(super) fn held(
     let own = budget.reseeded(seed_of(&format!("{algorithm:?} {model:?}")));
     let [tmax, delay, messages, first_messages, first_ended, rounds] =
         own.samples(runs, |seeds| course(algorithm, model, seeds))?;
-    Ok(AnnounceResults {
-        tmax,
-        delay,
-        messages,
-        first_messages,
-        first_ended,
-        rounds,
-    })
+    Ok(AnnounceResults { tmax, delay, messages, first_messages, first_ended, rounds })
 }
 
 /// Runs `runs` elections in each of several models.
@@ -139,10 +132,8 @@ fn course(algorithm: Algorithm, model: &Model, seeds: Seeds) -> [f64; 6] {
             announcing::elect(members, config, network(model), seeds, limit)
         }
         Algorithm::Al => {
-            let config = announce_listen::Config {
-                announce: time(model.announce_interval),
-                listen: None,
-            };
+            let config =
+                announce_listen::Config { announce: time(model.announce_interval), listen: None };
             announcing::announce_listen(members, config, network(model), seeds, limit)
         }
         Algorithm::Sup => {
@@ -158,10 +149,8 @@ fn course(algorithm: Algorithm, model: &Model, seeds: Seeds) -> [f64; 6] {
 }
 
 fn course_of_election(hearing: &Hearing) -> [f64; 6] {
-    let first_round = [
-        hearing.first_round_messages() as f64,
-        hearing.first_round_ended().as_secs_f64(),
-    ];
+    let first_round =
+        [hearing.first_round_messages() as f64, hearing.first_round_ended().as_secs_f64()];
     let [tmax, delay, messages, rounds] = match hearing.convergence() {
         Some(end) => [
             end.tmax.as_secs_f64(),
@@ -171,14 +160,7 @@ fn course_of_election(hearing: &Hearing) -> [f64; 6] {
         ],
         None => [f64::NAN; 4],
     };
-    [
-        tmax,
-        delay,
-        messages,
-        first_round[0],
-        first_round[1],
-        rounds,
-    ]
+    [tmax, delay, messages, first_round[0], first_round[1], rounds]
 }
 
 /// Returns the measures of suppression. A run ends with its last message, whether or not all heard it.
@@ -205,12 +187,8 @@ pub(super) fn group_of(
     seeds: Seeds,
 ) -> World<Announce, Watch> {
     let watch = Watch::new(priorities.len() as u32, Expected::Member(best));
-    let setup = Setup {
-        priorities,
-        network: network(model),
-        detection: Detection::Never,
-        view: 1.0,
-    };
+    let setup =
+        Setup { priorities, network: network(model), detection: Detection::Never, view: 1.0 };
     let make = |boot: Boot<Announce>| Announce::new(boot.saved);
     let mut world = World::traced(setup, config, seeds, watch, make);
     world.schedule(Instant::START, Verb::Start(Who::All));

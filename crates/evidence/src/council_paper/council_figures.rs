@@ -43,19 +43,13 @@ pub(super) const FIGURE_GROUPS: &[FigureGroup] = &[
                 "Figure 6: rounds of the basic algorithm against the number of hosts, each range with the c that is best for \
                  100,000.",
             ),
-            (
-                "C-figure-6-messages",
-                "Figure 6: messages of the same. They grow like n in the end.",
-            ),
+            ("C-figure-6-messages", "Figure 6: messages of the same. They grow like n in the end."),
         ],
         draw: figure_6,
     },
     FigureGroup {
         panels: &[
-            (
-                "C-figure-7-rounds",
-                "Figure 7: rounds of the basic algorithm against c; n = 500.",
-            ),
+            ("C-figure-7-rounds", "Figure 7: rounds of the basic algorithm against c; n = 500."),
             ("C-figure-7-messages", "Figure 7: messages of the same."),
         ],
         draw: figure_7,
@@ -128,13 +122,7 @@ fn figure_1(budget: &Budget) -> Result<Figure, ExperimentError> {
         ("probability", Scale::Linear),
         Corner::UpperRight,
     );
-    alone(
-        budget,
-        &curve,
-        panel,
-        |cost| cost.success_first_round,
-        |held| held.first_round,
-    )
+    alone(budget, &curve, panel, |cost| cost.success_first_round, |held| held.first_round)
 }
 
 fn figure_2(budget: &Budget) -> Result<Figure, ExperimentError> {
@@ -169,9 +157,7 @@ const RANGES: [(&str, Seats); 4] = [
 fn figure_6(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
     let curves = RANGES.iter().enumerate().map(|(look, (label, seats))| {
         let c = at_best(*seats, 100_000, Algorithm::Basic).c;
-        by_size(label, look, budget, |members| {
-            Election::new(*seats, members, Algorithm::Basic, c)
-        })
+        by_size(label, look, budget, |members| Election::new(*seats, members, Algorithm::Basic, c))
     });
     let panels = [
         panel(
@@ -189,39 +175,24 @@ fn figure_6(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
 }
 
 fn figure_7(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
-    let curves = [
-        ("[1..8]", 1, UP_TO_EIGHT, (1.0, 8.5)),
-        ("[4..8]", 2, FOUR_TO_EIGHT, (3.0, 8.5)),
-    ]
-    .map(|(label, look, seats, range)| {
-        let election = Election::new(seats, 500, Algorithm::Basic, 1.0);
-        by_c(label, look, budget, range, &election)
-    });
+    let curves = [("[1..8]", 1, UP_TO_EIGHT, (1.0, 8.5)), ("[4..8]", 2, FOUR_TO_EIGHT, (3.0, 8.5))]
+        .map(|(label, look, seats, range)| {
+            let election = Election::new(seats, 500, Algorithm::Basic, 1.0);
+            by_c(label, look, budget, range, &election)
+        });
     let panels = [
-        panel(
-            "Basic: rounds by c, n = 500",
-            (MEAN_ROUNDS, Scale::Linear),
-            Corner::LowerRight,
-        ),
-        panel(
-            "Basic: messages by c, n = 500",
-            (MEAN_MESSAGES, Scale::Linear),
-            Corner::UpperRight,
-        ),
+        panel("Basic: rounds by c, n = 500", (MEAN_ROUNDS, Scale::Linear), Corner::LowerRight),
+        panel("Basic: messages by c, n = 500", (MEAN_MESSAGES, Scale::Linear), Corner::UpperRight),
     ];
     both(budget, || axis("c", Scale::Linear), &curves, panels)
 }
 
 fn figure_10(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
-    let curves = [
-        ("basic", 2, Algorithm::Basic),
-        ("Skip-Reset", 0, Algorithm::SkipReset),
-    ]
-    .map(|(label, look, algorithm)| {
-        by_size(label, look, budget, |members| {
-            at_best(FOUR_TO_EIGHT, members, algorithm)
-        })
-    });
+    let curves = [("basic", 2, Algorithm::Basic), ("Skip-Reset", 0, Algorithm::SkipReset)].map(
+        |(label, look, algorithm)| {
+            by_size(label, look, budget, |members| at_best(FOUR_TO_EIGHT, members, algorithm))
+        },
+    );
     let panels = [
         panel(
             "Skip-Reset and basic, [4..8]: rounds",
@@ -238,15 +209,13 @@ fn figure_10(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
 }
 
 fn figure_11(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
-    let curves = [
-        ("Skip-Reset", 0, Algorithm::SkipReset),
-        ("choice", 4, Algorithm::CHOICE),
-    ]
-    .map(|(label, look, algorithm)| {
-        by_size(label, look, budget, |members| {
-            Election::new(FOUR_TO_EIGHT, members, algorithm, 5.6)
-        })
-    });
+    let curves = [("Skip-Reset", 0, Algorithm::SkipReset), ("choice", 4, Algorithm::CHOICE)].map(
+        |(label, look, algorithm)| {
+            by_size(label, look, budget, |members| {
+                Election::new(FOUR_TO_EIGHT, members, algorithm, 5.6)
+            })
+        },
+    );
     let panels = [
         panel(
             "Skip-Reset and choice, [4..8], c = 5.6: rounds",
@@ -269,21 +238,11 @@ fn figure_14(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
         ("choice", 4, Algorithm::CHOICE),
     ]
     .map(|(label, look, algorithm)| {
-        by_size(label, look, budget, |members| {
-            at_best(ONE, members, algorithm)
-        })
+        by_size(label, look, budget, |members| at_best(ONE, members, algorithm))
     });
     let panels = [
-        panel(
-            "One seat: rounds",
-            (MEAN_ROUNDS, Scale::Linear),
-            Corner::LowerRight,
-        ),
-        panel(
-            "One seat: messages",
-            (MEAN_MESSAGES, Scale::Linear),
-            Corner::LowerRight,
-        ),
+        panel("One seat: rounds", (MEAN_ROUNDS, Scale::Linear), Corner::LowerRight),
+        panel("One seat: messages", (MEAN_MESSAGES, Scale::Linear), Corner::LowerRight),
     ];
     both(budget, by_members, &curves, panels)
 }
@@ -299,13 +258,7 @@ fn figure_15(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
         let election = of_section_seven(MEMBERS);
         factors.map(move |factor| {
             let knowledge = of(factor * MEMBERS as f64);
-            (
-                factor,
-                Election {
-                    knowledge,
-                    ..election
-                },
-            )
+            (factor, Election { knowledge, ..election })
         })
     };
     let kinds: [(&str, usize, Taking); 2] = [
@@ -342,9 +295,7 @@ fn figure_17(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
         ("aggressive", 0, Estimate::aggressive(FIRST_ESTIMATE)),
     ]
     .map(|(label, look, estimate)| {
-        by_size(label, look, budget, |members| {
-            estimated(of_section_seven(members), estimate)
-        })
+        by_size(label, look, budget, |members| estimated(of_section_seven(members), estimate))
     });
     let panels = [
         panel(

@@ -35,10 +35,7 @@ pub(super) struct CouncilResults {
 
 impl<'a> CouncilFixture<'a> {
     pub(super) fn honest(budget: &'a Budget) -> Self {
-        Self {
-            budget,
-            conduct: |election| election,
-        }
+        Self { budget, conduct: |election| election }
     }
 
     /// Runs an election as often as the budget allows. Each kind of election has its own seed.
@@ -87,10 +84,7 @@ pub(super) fn at_best(seats: Seats, members: u64, algorithm: Algorithm) -> Elect
 
 /// Replaces the number of hosts by an estimate.
 pub(super) fn estimated(election: Election, estimate: Estimate) -> Election {
-    Election {
-        knowledge: Knowledge::Estimated(estimate),
-        ..election
-    }
+    Election { knowledge: Knowledge::Estimated(estimate), ..election }
 }
 
 /// Returns the election of Figures 15 and 17.

@@ -19,29 +19,17 @@ fn with_less_c(election: Election) -> Election {
 
 /// The centre does not poll all hosts and does not take the better of two draws.
 fn by_skip_reset(election: Election) -> Election {
-    Election {
-        algorithm: Algorithm::SkipReset,
-        ..election
-    }
+    Election { algorithm: Algorithm::SkipReset, ..election }
 }
 
 /// All hosts reply after an undershoot.
 fn by_basic(election: Election) -> Election {
-    Election {
-        algorithm: Algorithm::Basic,
-        ..election
-    }
+    Election { algorithm: Algorithm::Basic, ..election }
 }
 
 /// One reply in five is lost, although the claim assumes no loss.
 fn with_loss(election: Election) -> Election {
-    Election {
-        loss: Loss {
-            reply: 0.2,
-            multicast: 0.0,
-        },
-        ..election
-    }
+    Election { loss: Loss { reply: 0.2, multicast: 0.0 }, ..election }
 }
 
 /// Estimates never decrease.
@@ -50,10 +38,7 @@ fn with_estimates_that_stay(election: Election) -> Election {
         Knowledge::Estimated(estimate) => Knowledge::Taken(estimate.first),
         as_it_is @ (Knowledge::Known | Knowledge::Taken(_)) => as_it_is,
     };
-    Election {
-        knowledge,
-        ..election
-    }
+    Election { knowledge, ..election }
 }
 
 #[test]
@@ -95,10 +80,7 @@ fn c7_our_check_fails_with_another_c() {
 #[test]
 fn c8_is_refuted_if_replies_are_lost() {
     assert_refuted(rounds::c8, |election| Election {
-        loss: Loss {
-            reply: 0.6,
-            multicast: 0.0,
-        },
+        loss: Loss { reply: 0.6, multicast: 0.0 },
         ..election
     });
 }
@@ -120,10 +102,7 @@ fn c11_is_refuted_if_more_messages_are_lost() {
 
 /// Hosts draw twice, and the centre announces which draw it took.
 fn by_choice(election: Election) -> Election {
-    Election {
-        algorithm: Algorithm::CHOICE,
-        ..election
-    }
+    Election { algorithm: Algorithm::CHOICE, ..election }
 }
 
 /// Both halves of the table must fail: one bit more in memory, and one more on the wire.

@@ -20,10 +20,7 @@ fn by_figure_16(election: &Election) -> Cost {
 
 /// Sets an estimate that is wrong by this factor and never changes.
 fn taken(election: Election, factor: f64) -> Election {
-    Election {
-        knowledge: Knowledge::Taken(election.members as f64 * factor),
-        ..election
-    }
+    Election { knowledge: Knowledge::Taken(election.members as f64 * factor), ..election }
 }
 
 /// Sets the same first estimate, halved after each undershoot.
@@ -90,10 +87,7 @@ pub(super) fn c9(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
             number(more(&held_falling, usual.rounds))
         ));
     }
-    Ok(evidence.sum_up(format!(
-        "ten times too high: n = 1000 {}; n = 10,000 {}",
-        gist[0], gist[1]
-    )))
+    Ok(evidence.sum_up(format!("ten times too high: n = 1000 {}; n = 10,000 {}", gist[0], gist[1])))
 }
 
 fn by_pseudocode_or_cost(election: &Election) -> Cost {
@@ -105,25 +99,14 @@ fn by_pseudocode_or_cost(election: &Election) -> Cost {
 
 pub(super) fn c10(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
     let mut evidence = Evidence::default();
-    let aggressive = |members| {
-        estimated(
-            of_section_seven(members),
-            Estimate::aggressive(FIRST_ESTIMATE),
-        )
-    };
-    let conservative = |members| {
-        estimated(
-            of_section_seven(members),
-            Estimate::conservative(FIRST_ESTIMATE),
-        )
-    };
+    let aggressive =
+        |members| estimated(of_section_seven(members), Estimate::aggressive(FIRST_ESTIMATE));
+    let conservative =
+        |members| estimated(of_section_seven(members), Estimate::conservative(FIRST_ESTIMATE));
     let rounds = greatest(121, |members| aggressive(members).cost().rounds);
     let messages = greatest(121, |members| aggressive(members).cost().messages);
     let pseudocode = greatest(121, |members| by_figure_16(&aggressive(members)).messages);
-    evidence.stated(
-        "aggressive, n = 10 to 100,000: the greatest T",
-        between(1.0, 4.0, rounds),
-    );
+    evidence.stated("aggressive, n = 10 to 100,000: the greatest T", between(1.0, 4.0, rounds));
     evidence.corrected(
         "aggressive, n = 10 to 100,000: the greatest T is 4.05, to two digits",
         between(4.045, 4.055, rounds),
@@ -158,10 +141,9 @@ pub(super) fn c10(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentEr
         mean(bolot::cost(10, Keys::Nested).rounds, &masks.rounds),
     );
     for members in [10, 1_000, 15_000] {
-        for (name, election) in [
-            ("aggressive", aggressive(members)),
-            ("conservative", conservative(members)),
-        ] {
+        for (name, election) in
+            [("aggressive", aggressive(members)), ("conservative", conservative(members))]
+        {
             let (cost, held) = (by_figure_16(&election), fixture.held(&election)?);
             evidence.corrected(
                 format!("{name}, n = {members}: mean rounds, by Figure 16"),
@@ -204,14 +186,8 @@ pub(super) fn c11(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentEr
             case("share that end in the first round, by (21)"),
             share_between(first, first, &held.first_round),
         );
-        evidence.corrected(
-            case("mean rounds, exactly"),
-            mean(cost.rounds, &held.rounds),
-        );
-        evidence.corrected(
-            case("mean replies, exactly"),
-            mean(cost.messages, &held.messages),
-        );
+        evidence.corrected(case("mean rounds, exactly"), mean(cost.rounds, &held.rounds));
+        evidence.corrected(case("mean replies, exactly"), mean(cost.messages, &held.messages));
         if reply.max(multicast) <= 0.3 {
             evidence.corrected(
                 case("rounds more than without"),

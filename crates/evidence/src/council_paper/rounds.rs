@@ -37,20 +37,10 @@ pub(super) fn c1(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
     let narrow = at_best(ONE, TEN_THOUSAND, Algorithm::Naive);
     let (cost, alone) = (wide.cost(), narrow.cost());
     for (what, value, digit, computed) in [
-        (
-            "[4..8], c = 5.8: probability",
-            0.697_365,
-            1e-6,
-            cost.success_first_round,
-        ),
+        ("[4..8], c = 5.8: probability", 0.697_365, 1e-6, cost.success_first_round),
         ("[4..8], c = 5.8: T", 1.433_97, 1e-5, cost.rounds),
         ("[4..8], c = 5.8: N", 8.317_02, 1e-4, cost.messages),
-        (
-            "[1..1], best c: probability",
-            0.367_898,
-            1e-6,
-            alone.success_first_round,
-        ),
+        ("[1..1], best c: probability", 0.367_898, 1e-6, alone.success_first_round),
         ("[1..1], best c: T", 2.718_15, 1e-5, alone.rounds),
     ] {
         let (low, high) = as_printed(value, digit);
@@ -65,10 +55,7 @@ pub(super) fn c1(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
         share_between(chance, chance, &held.first_round),
     );
     evidence.stated("the same: mean rounds", mean(cost.rounds, &held.rounds));
-    evidence.stated(
-        "the same: mean replies",
-        mean(cost.messages, &held.messages),
-    );
+    evidence.stated("the same: mean replies", mean(cost.messages, &held.messages));
     Ok(evidence.sum_up(format!(
         "p = {:.6}, T = {:.5}, N = {:.5} at c = 5.8; best c = {best:.3}; one seat: p = {:.6}, T = {:.5}",
         chance, cost.rounds, cost.messages, alone.success_first_round, alone.rounds
@@ -83,18 +70,9 @@ pub(super) fn c2(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
         let (cost, held) = (election.cost(), fixture.held(&election)?);
         let case = format!("{}, n = {members}, c = {c}", shown(seats));
         let printed = printed::basic_messages(&election);
-        evidence.stated(
-            format!("{case}: mean rounds, by (5)"),
-            mean(cost.rounds, &held.rounds),
-        );
-        evidence.stated(
-            format!("{case}: mean replies, by (4)"),
-            mean(printed, &held.messages),
-        );
-        evidence.corrected(
-            format!("{case}: mean rounds, by (5)"),
-            mean(cost.rounds, &held.rounds),
-        );
+        evidence.stated(format!("{case}: mean rounds, by (5)"), mean(cost.rounds, &held.rounds));
+        evidence.stated(format!("{case}: mean replies, by (4)"), mean(printed, &held.messages));
+        evidence.corrected(format!("{case}: mean rounds, by (5)"), mean(cost.rounds, &held.rounds));
         evidence.corrected(
             format!("{case}: mean replies, if an undershoot costs n"),
             mean(cost.messages, &held.messages),
@@ -106,10 +84,7 @@ pub(super) fn c2(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
             number(printed)
         ));
     }
-    Ok(evidence.sum_up(format!(
-        "[4..8] of 500: {}; [1..1] of 100: {}",
-        gist[0], gist[1]
-    )))
+    Ok(evidence.sum_up(format!("[4..8] of 500: {}; [1..1] of 100: {}", gist[0], gist[1])))
 }
 
 pub(super) fn c3(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
@@ -118,32 +93,19 @@ pub(super) fn c3(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
     let slowest = greatest(41, |members| of(members).cost().rounds);
     let (mut rounds, mut messages) = (Vec::new(), Vec::new());
     let (mut held_rounds, mut held_messages) = (Vec::new(), Vec::new());
-    evidence.stated(
-        "n = 10 to 100,000: the greatest T",
-        between(1.0, 1.4, slowest),
-    );
-    evidence.corrected(
-        "n = 10 to 100,000: the greatest T",
-        between(1.0, 1.4, slowest),
-    );
+    evidence.stated("n = 10 to 100,000: the greatest T", between(1.0, 1.4, slowest));
+    evidence.corrected("n = 10 to 100,000: the greatest T", between(1.0, 1.4, slowest));
     for members in [500, TEN_THOUSAND, 100_000] {
         let (cost, held) = (of(members).cost(), fixture.held(&of(members))?);
-        evidence.stated(
-            format!("n = {members}: mean rounds"),
-            mean_between(1.0, 1.4, &held.rounds),
-        );
-        evidence.stated(
-            format!("n = {members}: mean replies"),
-            mean_between(9.0, 9.4, &held.messages),
-        );
+        evidence
+            .stated(format!("n = {members}: mean rounds"), mean_between(1.0, 1.4, &held.rounds));
+        evidence
+            .stated(format!("n = {members}: mean replies"), mean_between(9.0, 9.4, &held.messages));
         evidence.corrected(
             format!("n = {members}: mean replies, c T"),
             mean(C_OF_FIGURE_11 * cost.rounds, &held.messages),
         );
-        evidence.corrected(
-            format!("n = {members}: mean rounds"),
-            mean(cost.rounds, &held.rounds),
-        );
+        evidence.corrected(format!("n = {members}: mean rounds"), mean(cost.rounds, &held.rounds));
         rounds.push(cost.rounds);
         messages.push(cost.messages);
         held_rounds.push(average(&held.rounds));
@@ -170,11 +132,8 @@ pub(super) fn c4(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
     let one = fixture.held(&alone)?;
     let wide = at_best(UP_TO_EIGHT, TEN_THOUSAND, Algorithm::CHOICE);
     let widest = fixture.held(&wide)?;
-    let slowest = greatest(41, |members| {
-        at_best(UP_TO_EIGHT, members, Algorithm::CHOICE)
-            .cost()
-            .rounds
-    });
+    let slowest =
+        greatest(41, |members| at_best(UP_TO_EIGHT, members, Algorithm::CHOICE).cost().rounds);
     // The exact ratio: rounded to one digit it is near a border, and the mean of few runs falls on
     // either side. The checks below show that elections cost what theory says.
     let twice = of(Algorithm::CHOICE).cost().messages / of(Algorithm::SkipReset).cost().messages;
@@ -184,11 +143,7 @@ pub(super) fn c4(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
             "[4..8], c = 5.6: mean rounds".to_owned(),
             mean_between(1.05, 1.15, &choice.rounds),
         );
-        hold(
-            &mut evidence,
-            "[1..1]: mean rounds".to_owned(),
-            mean_between(1.0, 1.6, &one.rounds),
-        );
+        hold(&mut evidence, "[1..1]: mean rounds".to_owned(), mean_between(1.0, 1.6, &one.rounds));
         hold(
             &mut evidence,
             "[1..8]: mean rounds".to_owned(),
@@ -201,10 +156,8 @@ pub(super) fn c4(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
             between(1.0005, 1.0015, slowest),
         );
     }
-    evidence.stated(
-        "[4..8], c = 5.6: replies, times those of Skip-Reset",
-        between(1.8, 2.0, twice),
-    );
+    evidence
+        .stated("[4..8], c = 5.6: replies, times those of Skip-Reset", between(1.8, 2.0, twice));
     evidence.corrected(
         "[4..8], c = 5.6: replies are 1.5 times those of Skip-Reset, to one digit",
         between(1.45, 1.55, twice),
@@ -241,11 +194,7 @@ pub(super) fn c5(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
     let fixed = printed::rounds_bound_corrected(C_OF_ONE, 5.0);
     let thousand = fixture.held(&of(1_000))?;
     for hold in [Evidence::stated, Evidence::corrected] {
-        hold(
-            &mut evidence,
-            "T(6)".to_owned(),
-            between(2.3125, 2.3135, six),
-        );
+        hold(&mut evidence, "T(6)".to_owned(), between(2.3125, 2.3135, six));
         hold(
             &mut evidence,
             "n = 10 to 100,000: the greatest T".to_owned(),
@@ -262,24 +211,13 @@ pub(super) fn c5(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
             mean(C_OF_ONE * of(1_000).cost().rounds, &thousand.messages),
         );
     }
-    evidence.stated(
-        "(16), which gives 2.467, is the bound that follows",
-        between(2.466, 2.468, fixed),
-    );
+    evidence
+        .stated("(16), which gives 2.467, is the bound that follows", between(2.466, 2.468, fixed));
     evidence.corrected("(16) as printed", between(2.466, 2.468, bound));
-    evidence.corrected(
-        "(16), if an undershoot costs T(n): greater",
-        between(2.468, 3.0, fixed),
-    );
+    evidence.corrected("(16), if an undershoot costs T(n): greater", between(2.468, 3.0, fixed));
     let literal = printed::literal_history(&of(1_000)).messages;
-    evidence.stated(
-        "Figure 13 as printed, n = 1000: N",
-        between(0.0, 3.0, literal),
-    );
-    evidence.ours(
-        "Figure 13 as printed, n = 1000: a storm",
-        between(100.0, 300.0, literal),
-    );
+    evidence.stated("Figure 13 as printed, n = 1000: N", between(0.0, 3.0, literal));
+    evidence.ours("Figure 13 as printed, n = 1000: a storm", between(100.0, 300.0, literal));
     Ok(evidence.sum_up(format!(
         "T(6) = {six:.4}, T(n) at most {}; the bound is {} and not {}; Figure 13 as printed takes {} messages for n = 1000, not {}",
         number(slowest),
@@ -302,42 +240,17 @@ pub(super) fn c6(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
     let [choice_rounds, choice_messages] = [rounds_of, messages_of].map(|of| gain(&choice, of));
     for (what, value, stated, corrected) in [
         ("history: T, in percent", rounds, (-6.0, -5.0), (-2.8, -2.2)),
-        (
-            "history: N, in percent",
-            messages,
-            (-0.5, 0.0),
-            (-6.0, -2.0),
-        ),
-        (
-            "choice: T, in percent",
-            choice_rounds,
-            (-42.0, -38.0),
-            (-38.0, -36.0),
-        ),
-        (
-            "choice: N, in percent",
-            choice_messages,
-            (4.0, 6.0),
-            (12.0, 16.0),
-        ),
+        ("history: N, in percent", messages, (-0.5, 0.0), (-6.0, -2.0)),
+        ("choice: T, in percent", choice_rounds, (-42.0, -38.0), (-38.0, -36.0)),
+        ("choice: N, in percent", choice_messages, (4.0, 6.0), (12.0, 16.0)),
     ] {
         evidence.stated(what, between(stated.0, stated.1, value));
         evidence.corrected(what, between(corrected.0, corrected.1, value));
     }
-    for (name, election) in [
-        ("Skip-Reset", skip),
-        ("history", history),
-        ("choice", choice),
-    ] {
+    for (name, election) in [("Skip-Reset", skip), ("history", history), ("choice", choice)] {
         let (cost, held) = (election.cost(), fixture.held(&election)?);
-        evidence.corrected(
-            format!("{name}: mean rounds"),
-            mean(cost.rounds, &held.rounds),
-        );
-        evidence.corrected(
-            format!("{name}: mean replies"),
-            mean(cost.messages, &held.messages),
-        );
+        evidence.corrected(format!("{name}: mean rounds"), mean(cost.rounds, &held.rounds));
+        evidence.corrected(format!("{name}: mean replies"), mean(cost.messages, &held.messages));
     }
     Ok(evidence.sum_up(format!(
         "history {} % in T and {} % in N; choice {} % in T and {} % in N",
@@ -378,17 +291,11 @@ pub(super) fn c7(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
             excess(members, Goal::MESSAGES, rule)
         };
         for members in [100, TEN_THOUSAND, MANY] {
-            let what = format!(
-                "{}, n = {members}, second rule: N over the least",
-                shown(seats)
-            );
+            let what = format!("{}, n = {members}, second rule: N over the least", shown(seats));
             evidence.stated(what, between(1.0, NEAR, thumb(members)));
         }
         evidence.corrected(
-            format!(
-                "{}, n = {MANY}, second rule: N is not near the least",
-                shown(seats)
-            ),
+            format!("{}, n = {MANY}, second rule: N is not near the least", shown(seats)),
             between(NEAR, f64::INFINITY, thumb(MANY)),
         );
         for_rounds.push(rounds);
@@ -410,26 +317,17 @@ pub(super) fn c8(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
         let held = fixture.held(&election)?;
         let case = format!("{}, n = 1,000,000", shown(seats));
         let share = cost.messages / MANY as f64;
-        evidence.stated(
-            format!("{case}: mean rounds"),
-            mean_below(2.0, &held.rounds),
-        );
+        evidence.stated(format!("{case}: mean rounds"), mean_below(2.0, &held.rounds));
         evidence.stated(format!("{case}: N over n"), between(0.0, 0.1, share));
         if seats != ONE {
-            evidence.corrected(
-                format!("{case}: mean rounds"),
-                mean_below(2.0, &held.rounds),
-            );
+            evidence.corrected(format!("{case}: mean rounds"), mean_below(2.0, &held.rounds));
         }
         let linear = limit::messages_per_member(&election);
         evidence.corrected(
             format!("{case}: N over n is what it is in the limit"),
             between(0.99 * linear, 1.01 * linear, share),
         );
-        evidence.ours(
-            format!("{case}: mean replies"),
-            mean(cost.messages, &held.messages),
-        );
+        evidence.ours(format!("{case}: mean replies"), mean(cost.messages, &held.messages));
         rounds.push(cost.rounds);
         held_rounds.push(average(&held.rounds));
         shares.push(share);

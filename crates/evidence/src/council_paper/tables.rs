@@ -39,20 +39,13 @@ fn width(word: u64) -> u32 {
 /// True if a feedback message with this count decodes to itself and is no longer than the table
 /// says.
 fn is_short(count: u32, algorithm: Drawn, flags: u32) -> bool {
-    [(false, 0), (true, 0), (false, 1)]
-        .iter()
-        .all(|&(reset, draw)| {
-            let taken = if algorithm == Drawn::CHOICE { draw } else { 0 };
-            let content = WireBits {
-                count,
-                fraction: 0,
-                reset,
-                taken,
-            };
-            let word = content.encode(algorithm);
-            let read = WireBits::decode(word, algorithm, !reset);
-            width(word) <= width(count.into()) + flags && read == Some(content)
-        })
+    [(false, 0), (true, 0), (false, 1)].iter().all(|&(reset, draw)| {
+        let taken = if algorithm == Drawn::CHOICE { draw } else { 0 };
+        let content = WireBits { count, fraction: 0, reset, taken };
+        let word = content.encode(algorithm);
+        let read = WireBits::decode(word, algorithm, !reset);
+        width(word) <= width(count.into()) + flags && read == Some(content)
+    })
 }
 
 /// The number of hosts whose memory is observed. Draws among them leave both too few and too many.
@@ -129,20 +122,9 @@ fn memories(
     algorithm: Drawn,
 ) -> Result<BTreeSet<u8>, ExperimentError> {
     let knowledge = Knowledge::Told(WATCHED_HOSTS);
-    let config = Config::once(
-        Seats::new(4, 8),
-        algorithm,
-        knowledge,
-        Duration::from_secs(1),
-    );
-    let trial = Trial {
-        reply_loss: 0.1,
-        multicast_loss: 0.1,
-        ..Trial::new(WATCHED_HOSTS, config)
-    };
-    let own = fixture
-        .budget
-        .reseeded(seed_of(&format!("memories of {name}")));
+    let config = Config::once(Seats::new(4, 8), algorithm, knowledge, Duration::from_secs(1));
+    let trial = Trial { reply_loss: 0.1, multicast_loss: 0.1, ..Trial::new(WATCHED_HOSTS, config) };
+    let own = fixture.budget.reseeded(seed_of(&format!("memories of {name}")));
     let each = own.each(own.choose(200, 2_000), |_, seeds| remembered(&trial, seeds))?;
     Ok(each.into_iter().flatten().collect())
 }
@@ -154,17 +136,10 @@ pub(super) fn c13(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentEr
     let mut gist = Vec::new();
     for (name, council) in [
         ("n known", council),
-        (
-            "n estimated",
-            estimated(council, Estimate::aggressive(FIRST_ESTIMATE)),
-        ),
+        ("n estimated", estimated(council, Estimate::aggressive(FIRST_ESTIMATE))),
     ] {
         let recovery = recover(&council, seated, council.seats.least, Goal::ROUNDS);
-        let others = Election {
-            seats: recovery.missing,
-            members: members - seated,
-            ..council
-        };
+        let others = Election { seats: recovery.missing, members: members - seated, ..council };
         let of = |election: Election, best: &Best| fixture.held(&election.with_c(best.c));
         let anew = of(council, &recovery.restart)?;
         let filled = of(others, &recovery.top_up)?;
@@ -183,10 +158,7 @@ pub(super) fn c13(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentEr
         );
         if name == "n known" {
             let cost = recovery.top_up.cost;
-            evidence.ours(
-                case("mean rounds to fill them"),
-                mean(cost.rounds, &filled.rounds),
-            );
+            evidence.ours(case("mean rounds to fill them"), mean(cost.rounds, &filled.rounds));
             evidence.ours(case("mean replies"), mean(cost.messages, &filled.messages));
         }
         gist.push(format!(
@@ -197,10 +169,7 @@ pub(super) fn c13(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentEr
             number(average(&anew.messages))
         ));
     }
-    let [anew, filled] = [
-        kept(fixture, Refill::Restart)?,
-        kept(fixture, Refill::TopUp)?,
-    ];
+    let [anew, filled] = [kept(fixture, Refill::Restart)?, kept(fixture, Refill::TopUp)?];
     let case = "200 hosts come and go, host by host, a tenth of all messages lost";
     evidence.stated(
         format!("{case}: part of the time in which a council is too small, elected anew"),
@@ -214,10 +183,7 @@ pub(super) fn c13(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentEr
         format!("{case}: part of the time in which it is too small, the same"),
         all_below(&[anew.short], &[filled.short]),
     );
-    Ok(evidence.sum_up(format!(
-        "one seat of [4..8] is filled, {}; {}",
-        gist[0], gist[1]
-    )))
+    Ok(evidence.sum_up(format!("one seat of [4..8] is filled, {}; {}", gist[0], gist[1])))
 }
 
 /// The cost of keeping a council.

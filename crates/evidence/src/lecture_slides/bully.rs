@@ -43,10 +43,7 @@ pub(super) fn r10(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let asking = held(Detection::Never);
     let mut evidence = Evidence::default();
     evidence.stated(
-        format!(
-            "N = {}, the second best starts, knowing: messages",
-            list(sizes)
-        ),
+        format!("N = {}, the second best starts, knowing: messages", list(sizes)),
         all_equal(&less(2), &sent(&knowing)),
     );
     evidence.stated(
@@ -58,17 +55,11 @@ pub(super) fn r10(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "the same: it is elected",
         all_of(sizes.len(), knowing.iter().filter(elected).count()),
     );
-    evidence.ours(
-        "it asks the dead one first: messages, N-1",
-        all_equal(&less(1), &sent(&asking)),
-    );
+    evidence.ours("it asks the dead one first: messages, N-1", all_equal(&less(1), &sent(&asking)));
     let time_out = Config::paper(HOP).answer_within;
     let waited = 1.0 + hops(Instant::START + time_out);
     evidence.ours(
-        format!(
-            "the same: message times until all know, with a time-out of {}",
-            waited - 1.0
-        ),
+        format!("the same: message times until all know, with a time-out of {}", waited - 1.0),
         all_equal(&vec![waited; sizes.len()], &known(&asking)),
     );
     Ok(evidence.sum_up(format!(
@@ -91,9 +82,7 @@ pub(super) fn r11(budget: &Budget) -> Result<Evidence, ExperimentError> {
         })
         .collect();
     let sent: Vec<u64> = plays.iter().map(|(play, _)| play.messages()).collect();
-    let unanswered = plays
-        .iter()
-        .map(|(play, _)| play.messages() - play.of_kind(1));
+    let unanswered = plays.iter().map(|(play, _)| play.messages() - play.of_kind(1));
     let unanswered: Vec<u64> = unanswered.collect();
     let members = || sizes.iter().map(|&n| u64::from(n));
     let mut evidence = Evidence::default();
@@ -103,10 +92,7 @@ pub(super) fn r11(budget: &Budget) -> Result<Evidence, ExperimentError> {
         distinct.len() as u64
     };
     evidence.stated(
-        format!(
-            "N = {}, the lowest starts: members that begin elections, N-1",
-            list(sizes)
-        ),
+        format!("N = {}, the lowest starts: members that begin elections, N-1", list(sizes)),
         all_equal(
             &members().map(|n| n - 1).collect::<Vec<_>>(),
             &plays.iter().map(callers).collect::<Vec<_>>(),
@@ -123,12 +109,7 @@ pub(super) fn r11(budget: &Budget) -> Result<Evidence, ExperimentError> {
     );
     evidence.ours(
         "the same: messages without the answers, N(N-1)/2 + N-2",
-        all_equal(
-            &members()
-                .map(|n| n * (n - 1) / 2 + n - 2)
-                .collect::<Vec<_>>(),
-            &unanswered,
-        ),
+        all_equal(&members().map(|n| n * (n - 1) / 2 + n - 2).collect::<Vec<_>>(), &unanswered),
     );
     let random = budget.sample(budget.choose(500, 20_000), |seeds| {
         hold(bereft(40, BullyInitiator::Random, seeds), seeds).messages() as f64
@@ -155,10 +136,7 @@ pub(super) fn r11(budget: &Budget) -> Result<Evidence, ExperimentError> {
 }
 
 fn up_to_a_hop() -> Delay {
-    Delay::Uniform {
-        from: Duration::ZERO,
-        to: HOP,
-    }
+    Delay::Uniform { from: Duration::ZERO, to: HOP }
 }
 
 /// Returns the exponent of growth: the slope of a straight line through the logarithms of both.
@@ -167,10 +145,7 @@ fn growth(sizes: &[u32], counts: &[u64]) -> f64 {
     let y: Vec<f64> = counts.iter().map(|&count| (count as f64).ln()).collect();
     let average = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (centre_x, centre_y) = (average(&x), average(&y));
-    let together = x
-        .iter()
-        .zip(&y)
-        .map(|(x, y)| (x - centre_x) * (y - centre_y));
+    let together = x.iter().zip(&y).map(|(x, y)| (x - centre_x) * (y - centre_y));
     let alone = x.iter().map(|x| (x - centre_x).powi(2));
     together.sum::<f64>() / alone.sum::<f64>()
 }
@@ -184,10 +159,7 @@ impl<P: Protocol> Trace<P> for Victories {
     const ON: bool = true;
 
     fn record(&mut self, at: Instant, event: Event<'_, P>) {
-        if let Event::Reported {
-            member,
-            outcome: Outcome::Nominee(it),
-        } = event
+        if let Event::Reported { member, outcome: Outcome::Nominee(it) } = event
             && it.id.0 == u64::from(member)
         {
             self.first[member as usize].get_or_insert(at);
@@ -227,9 +199,7 @@ fn coordinator_fails(seeds: Seeds) -> Sequel {
         .kill(death, doomed)
         .detection(Detection::Never)
         .delay(up_to_a_hop());
-    let victories = Victories {
-        first: vec![None; MEMBERS as usize],
-    };
+    let victories = Victories { first: vec![None; MEMBERS as usize] };
     let config = Config::paper(HOP);
     let (play, victories) = fixture.play_traced::<Bully, _>(config, seeds, victories);
     let declared = victories.first[doomed as usize].is_some();
@@ -244,19 +214,13 @@ fn coordinator_fails(seeds: Seeds) -> Sequel {
 /// member. Delays have a mean of one hop and no bound. Members wait `election_timeout` hops for
 /// answers.
 pub(super) fn goes_wrong(members: u32, election_timeout: f64, seeds: Seeds) -> bool {
-    !unbounded(members, election_timeout, seeds)
-        .0
-        .summary
-        .elected_best
+    !unbounded(members, election_timeout, seeds).0.summary.elected_best
 }
 
 fn unbounded(members: u32, election_timeout: f64, seeds: Seeds) -> (Play, Reports) {
     let answer_within = HOP.mul_f64(election_timeout);
-    let config = Config {
-        answer_within,
-        victory_within: answer_within + HOP * 2,
-        ..Config::paper(HOP)
-    };
+    let config =
+        Config { answer_within, victory_within: answer_within + HOP * 2, ..Config::paper(HOP) };
     bereft(members, BullyInitiator::Lowest, seeds)
         .delay(Delay::Exponential { mean: HOP })
         .until(20.0 * (election_timeout + 3.0))
@@ -283,10 +247,7 @@ pub(super) fn r12(budget: &Budget) -> Result<Evidence, ExperimentError> {
         all_of(recovered + lost, recovered),
     );
 
-    let hasty = Config {
-        answer_within: HOP.mul_f64(1.5),
-        ..Config::paper(HOP)
-    };
+    let hasty = Config { answer_within: HOP.mul_f64(1.5), ..Config::paper(HOP) };
     let fixture = bereft(10, BullyInitiator::Lowest, Seeds::new(budget.seed, 0));
     let reports = Reports::default();
     let seeds = Seeds::new(budget.seed, 0);
@@ -311,10 +272,7 @@ pub(super) fn r12(budget: &Budget) -> Result<Evidence, ExperimentError> {
     }
     let split = budget.share(runs, |seeds| {
         let (_, reports) = unbounded(5, 2.5, seeds);
-        reports
-            .victories
-            .iter()
-            .any(|&it| it != reports.victories[0])
+        reports.victories.iter().any(|&it| it != reports.victories[0])
     })?;
     evidence.ours(
         "the same, 2.5 mean delays: share in which two members or more declare themselves",

@@ -33,10 +33,7 @@ pub(super) fn r5(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let twice: Vec<u64> = sizes.iter().map(|&n| 2 * u64::from(n)).collect();
     let plain: Vec<Play> = sizes.iter().map(|&n| play(opened(n, n / 2))).collect();
     let sent = |plays: &[Play]| plays.iter().map(Play::messages).collect::<Vec<u64>>();
-    evidence.stated(
-        format!("N = {ns}, one initiator: messages"),
-        all_equal(&twice, &sent(&plain)),
-    );
+    evidence.stated(format!("N = {ns}, one initiator: messages"), all_equal(&twice, &sent(&plain)));
     let members = 50;
     let runs = budget.choose(300, 5_000);
     let always = budget.each(runs, |_, seeds| {
@@ -53,24 +50,12 @@ pub(super) fn r5(budget: &Budget) -> Result<Evidence, ExperimentError> {
 
     evidence.ours(
         "message times until the initiator knows of the success: 2N",
-        all_equal(
-            &twice,
-            &plain
-                .iter()
-                .map(|play| hops(play.ended) as u64)
-                .collect::<Vec<_>>(),
-        ),
+        all_equal(&twice, &plain.iter().map(|play| hops(play.ended) as u64).collect::<Vec<_>>()),
     );
     let mut at_100 = Vec::new();
     for (what, failure) in [
-        (
-            "the best dies after it signed: 4N-3",
-            Failure::BestAfterSigning,
-        ),
-        (
-            "the initiator dies after its election message: 3N-2",
-            Failure::InitiatorAfterElection,
-        ),
+        ("the best dies after it signed: 4N-3", Failure::BestAfterSigning),
+        ("the initiator dies after its election message: 3N-2", Failure::InitiatorAfterElection),
         (
             "the initiator dies after its coordinator message: 4N-2",
             Failure::InitiatorAfterCoordinator,
@@ -79,10 +64,7 @@ pub(super) fn r5(budget: &Budget) -> Result<Evidence, ExperimentError> {
         let plays: Vec<Play> = sizes.iter().map(|&n| play(failing(n, failure))).collect();
         let paper = |&n: &u32| modified_ring_with_failure(n.into(), failure).messages as u64;
         let expected: Vec<u64> = sizes.iter().map(paper).collect();
-        evidence.ours(
-            format!("{what} messages"),
-            all_equal(&expected, &sent(&plays)),
-        );
+        evidence.ours(format!("{what} messages"), all_equal(&expected, &sent(&plays)));
         at_100.push(plays[3].messages());
     }
     Ok(evidence.sum_up(format!(
@@ -120,10 +102,7 @@ pub(super) fn r6(_: &Budget) -> Result<Evidence, ExperimentError> {
     };
     let p3 = vec!["elects P3".to_owned(); deaths.len()];
     evidence.stated(
-        format!(
-            "P4 dies after {} message times: the election",
-            list(&deaths)
-        ),
+        format!("P4 dies after {} message times: the election", list(&deaths)),
         all_equal(&p3, &ends(&deaths)),
     );
     let rounds = |&death: &f64| play(example(death)).summary.tally.rounds;
@@ -145,10 +124,7 @@ pub(super) fn r6(_: &Budget) -> Result<Evidence, ExperimentError> {
             &ends(&[1.5, 6.5]),
         ),
     );
-    Ok(evidence.sum_up(format!(
-        "P3 elected in the second attempt, after {} messages",
-        sent[0]
-    )))
+    Ok(evidence.sum_up(format!("P3 elected in the second attempt, after {} messages", sent[0])))
 }
 
 /// The reports, and the contents of the lists that go round the ring.
@@ -191,10 +167,7 @@ pub(super) fn r7(budget: &Budget) -> Result<Evidence, ExperimentError> {
         ("coordinator", 2, Failure::InitiatorAfterCoordinator),
     ] {
         let (mut cases, mut new_elections, mut own_ids, mut best_elected) = (0, 0, 0, 0);
-        for (members, best) in sizes
-            .iter()
-            .flat_map(|&n| (1..n).map(move |best| (n, best)))
-        {
+        for (members, best) in sizes.iter().flat_map(|&n| (1..n).map(move |best| (n, best))) {
             let death = match failure {
                 Failure::InitiatorAfterCoordinator => f64::from(members) + 0.5,
                 Failure::InitiatorAfterElection | Failure::BestAfterSigning => 0.5,
@@ -231,11 +204,7 @@ pub(super) fn r7(budget: &Budget) -> Result<Evidence, ExperimentError> {
     }
     Ok(evidence.sum_up(format!(
         "the successor finds its own id in a list not its own; N = 50: after {} message times",
-        noticed_at
-            .iter()
-            .map(f64::to_string)
-            .collect::<Vec<_>>()
-            .join(" or ")
+        noticed_at.iter().map(f64::to_string).collect::<Vec<_>>().join(" or ")
     )))
 }
 
@@ -251,9 +220,7 @@ pub(super) fn r8(budget: &Budget) -> Result<Evidence, ExperimentError> {
             Who::Members(starters) => starters.clone(),
             Who::All | Who::Best => (0..members).collect(),
         };
-        let best = starters
-            .into_iter()
-            .max_by_key(|&member| priorities[member as usize]);
+        let best = starters.into_iter().max_by_key(|&member| priorities[member as usize]);
         let fixture = SlidesFixture::laid_out(layout.scenario());
         let config = Config::paper();
         let (play, lists) = fixture.play_traced::<ModifiedRing, _>(config, seeds, Lists::default());
@@ -277,10 +244,7 @@ pub(super) fn r8(budget: &Budget) -> Result<Evidence, ExperimentError> {
     for k in [2, 3, members / 4, members] {
         let sample = budget.sample(runs, |seeds| hold(k, seeds).0.messages() as f64)?;
         let expected = modified_ring(n, k.into(), rings::Order::Random).messages;
-        evidence.ours(
-            format!("{k} initiators: mean messages, N H_k + N"),
-            mean(expected, &sample),
-        );
+        evidence.ours(format!("{k} initiators: mean messages, N H_k + N"), mean(expected, &sample));
         if k == 2 {
             gist.push(estimated(&sample));
         }
@@ -314,18 +278,12 @@ pub(super) fn r9(budget: &Budget) -> Result<Evidence, ExperimentError> {
         let config = Config::field(HOP * u64::from(6 * members));
         let fixture = dying(best).detection(Detection::After(HOP * detected));
         let play = fixture.play::<ModifiedRing>(config, no_chance());
-        let second = if best == members - 1 {
-            best - 1
-        } else {
-            members - 1
-        };
+        let second = if best == members - 1 { best - 1 } else { members - 1 };
         play.ending() == format!("elects P{second}")
     };
     let delays = [1, 5, u64::from(3 * members)];
     let cases = || bests().flat_map(|best| delays.map(|detected| (best, detected)));
-    let recovered = cases()
-        .filter(|&(best, detected)| recovers(best, detected))
-        .count();
+    let recovered = cases().filter(|&(best, detected)| recovers(best, detected)).count();
     evidence.stated(
         format!(
             "the same, the death detected after {} message times: a new election, the second best \
@@ -336,10 +294,7 @@ pub(super) fn r9(budget: &Budget) -> Result<Evidence, ExperimentError> {
     );
     evidence.ours(
         "the same without a detector: messages, 2N",
-        equal(
-            &(2 * u64::from(members)),
-            &play(dying(members / 2)).messages(),
-        ),
+        equal(&(2 * u64::from(members)), &play(dying(members / 2)).messages()),
     );
     Ok(evidence.sum_up(format!(
         "elected dead in {dead} of {} cases; with a detector the second best follows in {recovered} of {}",

@@ -34,17 +34,11 @@ pub(super) fn r1(budget: &Budget) -> Result<Evidence, ExperimentError> {
         all_equal(&bound, &sent(&worst)),
     );
     let home: Vec<u64> = worst.iter().map(|play| hops(play.ended) as u64).collect();
-    evidence.stated(
-        "message times until the announcement is home",
-        all_equal(&bound, &home),
-    );
+    evidence.stated("message times until the announcement is home", all_equal(&bound, &home));
     let most = extremes(budget, 1)?;
     let small: Vec<u64> = (2..).map(|n| 3 * n - 1).take(most.len()).collect();
     evidence.stated(
-        format!(
-            "every order of 2 to {} members: most messages",
-            most.len() + 1
-        ),
+        format!("every order of 2 to {} members: most messages", most.len() + 1),
         all_equal(&small, &most.iter().map(|it| it.most).collect::<Vec<_>>()),
     );
 
@@ -67,10 +61,7 @@ pub(super) fn r1(budget: &Budget) -> Result<Evidence, ExperimentError> {
     })?;
     evidence.ours(
         format!("N = {members}, random order: mean messages, (5N-1)/2"),
-        mean(
-            chang_roberts(members.into(), 1, rings::Order::Random).messages,
-            &random,
-        ),
+        mean(chang_roberts(members.into(), 1, rings::Order::Random).messages, &random),
     );
     let at_100 = &worst[3];
     Ok(evidence.sum_up(format!(
@@ -134,10 +125,7 @@ pub(super) fn r2(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "the same: mean messages, N H_N + N",
         mean(chang_roberts(n, n, rings::Order::Random).messages, &all),
     );
-    evidence.ours(
-        "ids rise along the ring: 3N-1",
-        equal(&(3 * n - 1), &of(Order::Best)),
-    );
+    evidence.ours("ids rise along the ring: 3N-1", equal(&(3 * n - 1), &of(Order::Best)));
     evidence.ours(
         "ids fall along the ring: N(N+1)/2 + N",
         equal(&(n * (n + 1) / 2 + n), &of(Order::Worst)),
@@ -145,10 +133,7 @@ pub(super) fn r2(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let found = extremes(budget, u32::MAX)?;
     let sizes = || (2..).take(found.len());
     evidence.ours(
-        format!(
-            "every order of 2 to {} members: fewest messages",
-            found.len() + 1
-        ),
+        format!("every order of 2 to {} members: fewest messages", found.len() + 1),
         all_equal(
             &sizes().map(|n| 3 * n - 1).collect::<Vec<u64>>(),
             &found.iter().map(|it| it.least).collect::<Vec<_>>(),
@@ -179,11 +164,7 @@ struct Census {
 /// Runs all orders of up to `largest` members with all sets of initiators. The best is always
 /// member 0: by the symmetry of the ring this leaves no case out.
 fn census(budget: &Budget, largest: u32, config: Config) -> Result<Census, ExperimentError> {
-    let mut census = Census {
-        elections: 0,
-        best_elected: 0,
-        declared_once: 0,
-    };
+    let mut census = Census { elections: 0, best_elected: 0, declared_once: 0 };
     for members in 2..=largest {
         let orders = permutations(members - 1);
         let sets = (1 << members) - 1;
@@ -203,10 +184,7 @@ fn census(budget: &Budget, largest: u32, config: Config) -> Result<Census, Exper
 }
 
 pub(super) fn r3(budget: &Budget) -> Result<Evidence, ExperimentError> {
-    let to_the_letter = Config {
-        initiator: Initiator::Literal,
-        ..Config::paper()
-    };
+    let to_the_letter = Config { initiator: Initiator::Literal, ..Config::paper() };
     let largest = budget.choose(5, 7);
     let literal = census(budget, largest, to_the_letter)?;
     let corrected = census(budget, largest, Config::paper())?;
@@ -248,9 +226,7 @@ pub(super) fn r3(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let doubled = budget.sample(budget.choose(1_000, 20_000), |seeds| {
         let layout = classics::ring(Ring::ChangRoberts, 3, Initiators::All, Order::Random, seeds);
         let fixture = SlidesFixture::laid_out(layout.scenario());
-        fixture
-            .play::<ChangRoberts>(to_the_letter, seeds)
-            .messages() as f64
+        fixture.play::<ChangRoberts>(to_the_letter, seeds).messages() as f64
     })?;
     evidence.ours(
         "N = 3, all start, to the letter: mean messages, 2N H_N + N + 1",
@@ -266,11 +242,7 @@ pub(super) fn r3(budget: &Budget) -> Result<Evidence, ExperimentError> {
 fn shuffled(members: u32, seeds: Seeds) -> Vec<u32> {
     let one = Initiators::Count(1);
     let layout = classics::ring(Ring::ChangRoberts, members, one, Order::Random, seeds);
-    layout
-        .priorities
-        .iter()
-        .map(|priority| priority.0 as u32)
-        .collect()
+    layout.priorities.iter().map(|priority| priority.0 as u32).collect()
 }
 
 /// The slides' example: P0 to P4, P2 starts, P4 crashes. (P5, the old leader, has left the ring.)
@@ -294,10 +266,8 @@ pub(super) fn r4(budget: &Budget) -> Result<Evidence, ExperimentError> {
         equal(&expect("goes on for ever"), &ending(2.5)),
     );
     let laps = paper(2.5, long).of_kind(0);
-    evidence.stated(
-        "the same: a message is sent in each of them",
-        equal(&(long as u64 + 1), &laps),
-    );
+    evidence
+        .stated("the same: a message is sent in each of them", equal(&(long as u64 + 1), &laps));
 
     evidence.ours(
         "P4 dies after it sent `elected`: the election",
@@ -331,9 +301,7 @@ pub(super) fn r4(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "the same with a detector, a time-out and checked hearsay (our field preset): elects P3",
         all_of(deaths().count(), survived.count()),
     );
-    let stuck = deaths()
-        .filter(|&death| ending(death) != "elects P3")
-        .count();
+    let stuck = deaths().filter(|&death| ending(death) != "elects P3").count();
     Ok(evidence.sum_up(format!(
         "P4's id still circulates after {laps} messages; {stuck} of {} times of death elect nobody alive",
         deaths().count()

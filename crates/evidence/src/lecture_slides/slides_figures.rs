@@ -58,13 +58,7 @@ const ELECTIONS: [Election; 5] = [
 ];
 
 fn ring(members: u32, initiators: Initiators, seeds: Seeds) -> u64 {
-    let layout = classics::ring(
-        Ring::ChangRoberts,
-        members,
-        initiators,
-        Order::Random,
-        seeds,
-    );
+    let layout = classics::ring(Ring::ChangRoberts, members, initiators, Order::Random, seeds);
     let config = chang_roberts::Config::paper();
     let fixture = SlidesFixture::laid_out(layout.scenario());
     fixture.play::<ChangRoberts>(config, seeds).messages()
@@ -73,9 +67,7 @@ fn ring(members: u32, initiators: Initiators, seeds: Seeds) -> u64 {
 fn bully(members: u32, initiator: BullyInitiator, seeds: Seeds) -> u64 {
     let layout = classics::bully(members, initiator, Best::Down, seeds);
     let fixture = SlidesFixture::laid_out(layout).detection(Detection::Never);
-    fixture
-        .play::<Bully>(bully::Config::paper(HOP), seeds)
-        .messages()
+    fixture.play::<Bully>(bully::Config::paper(HOP), seeds).messages()
 }
 
 /// Returns the points that `point` finds at each place, without places that have no run.
@@ -89,10 +81,8 @@ fn points_at<T>(
 
 /// Draws messages against N: the simulator beside the closed forms.
 pub(super) fn messages(budget: &Budget) -> Result<Figure, ExperimentError> {
-    let sizes: &[u32] = budget.choose(
-        &[4, 8, 16, 32, 64, 128],
-        &[4, 8, 16, 32, 64, 128, 256, 512, 1024],
-    );
+    let sizes: &[u32] =
+        budget.choose(&[4, 8, 16, 32, 64, 128], &[4, 8, 16, 32, 64, 128, 256, 512, 1024]);
     // An upper bound of messages for one point. Otherwise the bully's points would take longer than
     // all others together.
     let most = budget.choose(400_000.0, 40_000_000.0);
@@ -114,19 +104,10 @@ pub(super) fn messages(budget: &Budget) -> Result<Figure, ExperimentError> {
     };
     Ok(Figure {
         title: "Messages of one election",
-        x: Axis {
-            label: "members N",
-            scale: Scale::Logarithmic,
-        },
-        y: Axis {
-            label: "messages",
-            scale: Scale::Logarithmic,
-        },
+        x: Axis { label: "members N", scale: Scale::Logarithmic },
+        y: Axis { label: "messages", scale: Scale::Logarithmic },
         legend: Corner::UpperLeft,
-        series: ELECTIONS
-            .iter()
-            .map(series)
-            .collect::<Result<_, ExperimentError>>()?,
+        series: ELECTIONS.iter().map(series).collect::<Result<_, ExperimentError>>()?,
     })
 }
 
@@ -134,9 +115,7 @@ pub(super) fn messages(budget: &Budget) -> Result<Figure, ExperimentError> {
 pub(super) fn time_outs(budget: &Budget) -> Result<Figure, ExperimentError> {
     let time_outs: &[f64] = budget.choose(
         &[1.0, 2.0, 4.0, 6.0, 9.0, 12.0],
-        &[
-            0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0,
-        ],
+        &[0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0],
     );
     let runs = budget.choose(200, 5_000);
     let series = |&members: &u32| {
@@ -156,18 +135,9 @@ pub(super) fn time_outs(budget: &Budget) -> Result<Figure, ExperimentError> {
     let groups = [20, 10, 5];
     Ok(Figure {
         title: "Bully without a bound on delays",
-        x: Axis {
-            label: "time waited for an answer, in mean delays",
-            scale: Scale::Linear,
-        },
-        y: Axis {
-            label: "share of elections that go wrong",
-            scale: Scale::Linear,
-        },
+        x: Axis { label: "time waited for an answer, in mean delays", scale: Scale::Linear },
+        y: Axis { label: "share of elections that go wrong", scale: Scale::Linear },
         legend: Corner::UpperRight,
-        series: groups
-            .iter()
-            .map(series)
-            .collect::<Result<_, ExperimentError>>()?,
+        series: groups.iter().map(series).collect::<Result<_, ExperimentError>>()?,
     })
 }

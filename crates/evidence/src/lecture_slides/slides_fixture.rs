@@ -57,9 +57,7 @@ impl SlidesFixture {
 
     /// Builds a group with these priorities and no events.
     pub(super) fn of(priorities: impl IntoIterator<Item = u32>) -> Self {
-        let priorities = priorities
-            .into_iter()
-            .map(|priority| Priority(priority.into()));
+        let priorities = priorities.into_iter().map(|priority| Priority(priority.into()));
         Self::laid_out((priorities.collect(), Scenario::default()))
     }
 
@@ -111,11 +109,7 @@ impl SlidesFixture {
         let mut world = World::traced(self.setup, config, seeds, trace, |_| P::default());
         world.follow(&self.scenario);
         let halt = world.run_until(self.limit);
-        let play = Play {
-            summary: Summary::of(&world, halt),
-            halt,
-            ended: world.now(),
-        };
+        let play = Play { summary: Summary::of(&world, halt), halt, ended: world.now() };
         (play, world.into_trace())
     }
 }

@@ -35,10 +35,7 @@ pub(super) fn p1(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
         "Figure 4: the greatest product of the five, for K up to 65, 0.6 to the nearest tenth as printed",
         between(0.55, 0.65, peak),
     );
-    for (name, factor) in [
-        ("E1", factors::e1 as fn(&Model, f64) -> f64),
-        ("E2", factors::e2),
-    ] {
+    for (name, factor) in [("E1", factors::e1 as fn(&Model, f64) -> f64), ("E2", factors::e2)] {
         evidence.stated(
             format!("the same: the bound of {name} has come near 1 at K = 40"),
             between(0.99, 1.0, factor(&model, CONVERGED)),
@@ -55,11 +52,7 @@ pub(super) fn p1(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
         );
         evidence.ours(
             "the same, at least what follows if all prefer the best that they know",
-            mean_between(
-                success::success_of_best_known(&model, k.into()),
-                1.0,
-                &strong,
-            ),
+            mean_between(success::success_of_best_known(&model, k.into()), 1.0, &strong),
         );
         measured.push(average(&strong));
     }
@@ -90,18 +83,10 @@ pub(super) fn p2(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
     let mut evidence = Evidence::default();
     let mut gist = Vec::new();
     for view in [0.4, 0.5] {
-        let model = Model {
-            members: 500,
-            view,
-            crash: 0.0,
-            unicast_loss: 0.0,
-            multicast_loss: 0.0,
-        };
+        let model =
+            Model { members: 500, view, crash: 0.0, unicast_loss: 0.0, multicast_loss: 0.0 };
         let mut apart = Sample::new(Kind::Proportion);
-        let plan = Plan {
-            reply: Reply::Worse,
-            ..Plan::round(2)
-        };
+        let plan = Plan { reply: Reply::Worse, ..Plan::round(2) };
         let of_two = fixture.runs(count, &model, plan)?;
         for run in of_two.iter().filter(|run| run.relay_members == 2) {
             apart.add(f64::from(u8::from(!run.strong_success)));
@@ -118,20 +103,14 @@ pub(super) fn p2(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
         );
         gist.push(format!("{} at view {view}", estimated(&apart)));
     }
-    Ok(evidence.sum_up(format!(
-        "two relay members elect two leaders: {}",
-        list(&gist)
-    )))
+    Ok(evidence.sum_up(format!("two relay members elect two leaders: {}", list(&gist))))
 }
 
 pub(super) fn p3(_: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
     let model = Model::of_figure_4();
     let mut evidence = Evidence::default();
     let printed = log10_of_group_limit_printed(&model, CONVERGED);
-    evidence.stated(
-        "Figure 4, K = 40: log10 of p^(-3K_2/2)",
-        between(106.5, 107.5, printed),
-    );
+    evidence.stated("Figure 4, K = 40: log10 of p^(-3K_2/2)", between(106.5, 107.5, printed));
     // A group of 10^39 is too large to count here. At smaller K the limit is small enough.
     for k in [8.0, 12.0, 16.0] {
         let members = 10f64.powf(log10_of_group_limit(&model, k)).round() as u64;
@@ -155,10 +134,7 @@ pub(super) fn p3(_: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentErr
 
 pub(super) fn p12(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
     let k = 24;
-    let of = |members| Model {
-        members,
-        ..Model::of_figure_4()
-    };
+    let of = |members| Model { members, ..Model::of_figure_4() };
     let bounds =
         [1_000, 1_000_000, 1_000_000_000].map(|members| success_bound(&of(members), k.into()));
     let mut evidence = Evidence::default();

@@ -53,14 +53,8 @@ pub(super) const FIGURE_GROUPS: &[FigureGroup] = &[
                 "P-figure-5-d",
                 "Figure 5 (d): success against the number of members; losses and crashes 0.001, view 0.5.",
             ),
-            (
-                "P-figure-5-e",
-                "Figure 5 (e): rounds against the number of members.",
-            ),
-            (
-                "P-figure-5-f",
-                "Figure 5 (f): messages against the number of members.",
-            ),
+            ("P-figure-5-e", "Figure 5 (e): rounds against the number of members."),
+            ("P-figure-5-f", "Figure 5 (f): messages against the number of members."),
         ],
         draw: against_members,
     },
@@ -70,14 +64,8 @@ pub(super) const FIGURE_GROUPS: &[FigureGroup] = &[
                 "P-figure-5-g",
                 "Figure 5 (g): success against the view probability; N = 5000, losses and crashes 0.001.",
             ),
-            (
-                "P-figure-5-h",
-                "Figure 5 (h): rounds against the view probability.",
-            ),
-            (
-                "P-figure-5-i",
-                "Figure 5 (i): messages against the view probability.",
-            ),
+            ("P-figure-5-h", "Figure 5 (h): rounds against the view probability."),
+            ("P-figure-5-i", "Figure 5 (i): messages against the view probability."),
         ],
         draw: against_view,
     },
@@ -89,10 +77,7 @@ fn count(budget: &Budget) -> u64 {
 }
 
 fn linear(label: &'static str) -> Axis {
-    Axis {
-        label,
-        scale: Scale::Linear,
-    }
+    Axis { label, scale: Scale::Linear }
 }
 
 fn figure_4(budget: &Budget) -> Result<Figure, ExperimentError> {
@@ -100,9 +85,7 @@ fn figure_4(budget: &Budget) -> Result<Figure, ExperimentError> {
     let line = |label: &str, formula: fn(&Model, f64) -> f64| Series {
         label: label.to_owned(),
         looks_like: None,
-        line: (1..=GREATEST_K)
-            .map(|k| (k.into(), formula(&model, k.into())))
-            .collect(),
+        line: (1..=GREATEST_K).map(|k| (k.into(), formula(&model, k.into()))).collect(),
         points: Vec::new(),
     };
     let mut points = Vec::new();
@@ -123,10 +106,7 @@ fn figure_4(budget: &Budget) -> Result<Figure, ExperimentError> {
             line("E3 given E1, E2", factors::e3),
             line("E4 given E1 to E3", factors::e4),
             line("their product, and that of E5", factors::success_bound),
-            Series {
-                points,
-                ..line("corrected; points: simulated", success::success_corrected)
-            },
+            Series { points, ..line("corrected; points: simulated", success::success_corrected) },
         ],
     })
 }
@@ -152,10 +132,7 @@ impl Row {
                 helds.push((*x, held));
             }
             // Each rule has the same look in all three figures.
-            let alike = |series: Series| Series {
-                looks_like: Some(look),
-                ..series
-            };
+            let alike = |series: Series| Series { looks_like: Some(look), ..series };
             success.push(series(format!("{rule}, strong"), &helds, |it| it.strong));
             success.push(series(format!("{rule}, weak"), &helds, |it| it.weak));
             rounds.push(alike(series(rule.to_owned(), &helds, |it| it.rounds)));
@@ -186,10 +163,8 @@ fn series(
     helds: &[(f64, ProbabilisticResults)],
     of: fn(&ProbabilisticResults) -> Sample,
 ) -> Series {
-    let points: Vec<Point> = helds
-        .iter()
-        .filter_map(|(x, held)| Point::of(*x, &of(held)))
-        .collect();
+    let points: Vec<Point> =
+        helds.iter().filter_map(|(x, held)| Point::of(*x, &of(held))).collect();
     Series {
         label,
         looks_like: None,
@@ -199,10 +174,8 @@ fn series(
 }
 
 fn against_loss(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
-    let losses: &[f64] = budget.choose(
-        &[0.0, 0.25, 0.5],
-        &[0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5],
-    );
+    let losses: &[f64] = budget
+        .choose(&[0.0, 0.25, 0.5], &[0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5]);
     let row = Row {
         x: "loss of unicasts and of multicasts",
         titles: [
@@ -211,10 +184,7 @@ fn against_loss(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
             "Messages by loss, N = 2000",
         ],
         legends: [Corner::LowerLeft, Corner::LowerRight, Corner::UpperLeft],
-        places: losses
-            .iter()
-            .map(|&loss| (loss, with_loss(2_000, loss)))
-            .collect(),
+        places: losses.iter().map(|&loss| (loss, with_loss(2_000, loss))).collect(),
     };
     row.draw(budget)
 }
@@ -222,22 +192,13 @@ fn against_loss(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
 fn against_members(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
     let sizes: &[u32] = budget.choose(
         &[1_000, 3_000, 6_000],
-        &[
-            1_000, 1_500, 2_000, 2_500, 3_000, 3_500, 4_000, 4_500, 5_000, 5_500, 6_000,
-        ],
+        &[1_000, 1_500, 2_000, 2_500, 3_000, 3_500, 4_000, 4_500, 5_000, 5_500, 6_000],
     );
     let row = Row {
         x: "members N",
-        titles: [
-            "Success by group size",
-            "Rounds by group size",
-            "Messages by group size",
-        ],
+        titles: ["Success by group size", "Rounds by group size", "Messages by group size"],
         legends: [Corner::LowerRight; 3],
-        places: sizes
-            .iter()
-            .map(|&members| (members.into(), group(members.into())))
-            .collect(),
+        places: sizes.iter().map(|&members| (members.into(), group(members.into()))).collect(),
     };
     row.draw(budget)
 }
@@ -245,10 +206,7 @@ fn against_members(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
 fn against_view(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
     let views: &[f64] = budget.choose(&[0.2, 0.35, 0.5], &[0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5]);
     let model = |&view: &f64| {
-        let model = Model {
-            view,
-            ..group(5_000)
-        };
+        let model = Model { view, ..group(5_000) };
         (view, model)
     };
     let row = Row {
@@ -267,9 +225,7 @@ fn against_view(budget: &Budget) -> Result<Vec<Figure>, ExperimentError> {
 fn scale(budget: &Budget) -> Result<Figure, ExperimentError> {
     let sizes: &[u32] = budget.choose(
         &[100, 1_000, 10_000],
-        &[
-            100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000,
-        ],
+        &[100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000],
     );
     let fixture = ProbabilisticFixture::honest(budget);
     let mut helds = Vec::new();
@@ -280,10 +236,7 @@ fn scale(budget: &Budget) -> Result<Figure, ExperimentError> {
         let held = fixture.held(count, &model, Plan::whole(Recall::Delay))?;
         helds.push((f64::from(members), held));
     }
-    let logarithmic = |label| Axis {
-        label,
-        scale: Scale::Logarithmic,
-    };
+    let logarithmic = |label| Axis { label, scale: Scale::Logarithmic };
     Ok(Figure {
         title: "One election in groups of up to a million, loss 0.1",
         x: logarithmic("members N"),

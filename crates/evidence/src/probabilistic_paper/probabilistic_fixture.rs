@@ -41,11 +41,7 @@ impl Plan {
 
     /// Returns a strategy of one round.
     pub(super) fn round(k: u32) -> Self {
-        Self {
-            k,
-            rounds: 1,
-            ..Self::whole(Recall::Delay)
-        }
+        Self { k, rounds: 1, ..Self::whole(Recall::Delay) }
     }
 
     /// Returns K of each round in a group of `members`.
@@ -57,11 +53,7 @@ impl Plan {
         Strategy {
             first: self.k,
             rounds: self.rounds,
-            last: if members <= MOST_AT_ONCE {
-                LastRound::Everybody
-            } else {
-                LastRound::Grown
-            },
+            last: if members <= MOST_AT_ONCE { LastRound::Everybody } else { LastRound::Grown },
             ..Strategy::DOCUMENT
         }
     }
@@ -69,22 +61,12 @@ impl Plan {
 
 /// Returns the group of Figure 5 (d) to (f), with hardly any loss.
 pub(super) fn group(members: u64) -> Model {
-    Model {
-        members,
-        view: 0.5,
-        crash: 0.001,
-        unicast_loss: 0.001,
-        multicast_loss: 0.001,
-    }
+    Model { members, view: 0.5, crash: 0.001, unicast_loss: 0.001, multicast_loss: 0.001 }
 }
 
 /// Returns the same group with the same loss of unicasts and multicasts.
 pub(super) fn with_loss(members: u64, loss: f64) -> Model {
-    Model {
-        unicast_loss: loss,
-        multicast_loss: loss,
-        ..group(members)
-    }
+    Model { unicast_loss: loss, multicast_loss: loss, ..group(members) }
 }
 
 /// The fixture of a claim: the budget, and the configuration that members run.
@@ -98,10 +80,7 @@ pub(super) struct ProbabilisticFixture<'a> {
 impl<'a> ProbabilisticFixture<'a> {
     /// Builds a fixture whose members follow the rules.
     pub(super) fn honest(budget: &'a Budget) -> Self {
-        Self {
-            budget,
-            conduct: |config, _| config,
-        }
+        Self { budget, conduct: |config, _| config }
     }
 
     /// Returns `quick` or `full`, by the budget.
@@ -137,9 +116,7 @@ impl<'a> ProbabilisticFixture<'a> {
     ) -> Result<Vec<Run>, ExperimentError> {
         let trial = self.trial(model, plan);
         let memory: Memory<Probabilistic> = Memory::default();
-        let own = self
-            .budget
-            .reseeded(seed_of(&format!("{plan:?} {model:?}")));
+        let own = self.budget.reseeded(seed_of(&format!("{plan:?} {model:?}")));
         own.each(runs, |_, seeds| {
             let (run, scratch) = elect(&trial, seeds, memory.take());
             memory.give_back(scratch);

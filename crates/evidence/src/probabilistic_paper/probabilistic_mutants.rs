@@ -27,34 +27,21 @@ fn without_growth(config: Config, _: u64) -> Config {
 
 /// No member starts a second round.
 fn in_one_round(config: Config, _: u64) -> Config {
-    with_strategy(config, |strategy| Strategy {
-        rounds: 1,
-        ..strategy
-    })
+    with_strategy(config, |strategy| Strategy { rounds: 1, ..strategy })
 }
 
 /// One member relays instead of K.
 fn by_one(config: Config, _: u64) -> Config {
-    with_strategy(config, |strategy| Strategy {
-        first: 1,
-        last: LastRound::Grown,
-        ..strategy
-    })
+    with_strategy(config, |strategy| Strategy { first: 1, last: LastRound::Grown, ..strategy })
 }
 
 fn with_strategy(config: Config, change: fn(Strategy) -> Strategy) -> Config {
-    Config {
-        strategy: change(config.strategy),
-        ..config
-    }
+    Config { strategy: change(config.strategy), ..config }
 }
 
 /// The filter assumes the same size for every group.
 fn of_five_thousand(config: Config, _: u64) -> Config {
-    Config {
-        size: GroupSize::Known(5_000),
-        ..config
-    }
+    Config { size: GroupSize::Known(5_000), ..config }
 }
 
 #[test]
@@ -72,26 +59,17 @@ fn p2_is_refuted_if_all_relay_members_hear_each_other() {
 
 #[test]
 fn p4_is_refuted_if_no_member_waits_for_decisions() {
-    assert_refuted(theorems::p4, |config, _| Config {
-        wait: Duration::ZERO,
-        ..config
-    });
+    assert_refuted(theorems::p4, |config, _| Config { wait: Duration::ZERO, ..config });
 }
 
 #[test]
 fn p5_is_refuted_if_a_hash_selects_the_next_initiator() {
-    assert_refuted(theorems::p5, |config, _| Config {
-        recall: Recall::Hash,
-        ..config
-    });
+    assert_refuted(theorems::p5, |config, _| Config { recall: Recall::Hash, ..config });
 }
 
 #[test]
 fn p6_is_refuted_if_equal_choices_are_answered() {
-    assert_refuted(theorems::p6, |config, _| Config {
-        reply: Reply::Literal,
-        ..config
-    });
+    assert_refuted(theorems::p6, |config, _| Config { reply: Reply::Literal, ..config });
 }
 
 #[test]
@@ -104,10 +82,7 @@ fn p6_is_refuted_if_a_round_takes_longer_in_a_larger_group() {
 
 #[test]
 fn p7_is_refuted_if_a_hash_selects_the_next_initiator() {
-    assert_refuted(strategy::p7, |config, _| Config {
-        recall: Recall::Hash,
-        ..config
-    });
+    assert_refuted(strategy::p7, |config, _| Config { recall: Recall::Hash, ..config });
 }
 
 #[test]

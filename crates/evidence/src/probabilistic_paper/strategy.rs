@@ -70,11 +70,7 @@ pub(super) fn p7(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
         }
         gist.push(format!("{} by {name}", averages(&strong(&held))));
     }
-    Ok(evidence.sum_up(format!(
-        "strong success at loss {}: {}",
-        list(losses),
-        gist.join("; ")
-    )))
+    Ok(evidence.sum_up(format!("strong success at loss {}: {}", list(losses), gist.join("; "))))
 }
 
 /// Returns a bound of the mean number of rounds, if K grows as section 3.2 requires. Only a failed
@@ -150,10 +146,7 @@ pub(super) fn p9(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
         let held = fixture.all_held(count(fixture), &models, plan)?;
         for (model, held) in models.iter().zip(&held) {
             evidence.stated(
-                format!(
-                    "re-initiated by {name}, N = {}: share of strong successes",
-                    model.members
-                ),
+                format!("re-initiated by {name}, N = {}: share of strong successes", model.members),
                 share_above(HIGH, &held.strong),
             );
             evidence.stated(
@@ -186,10 +179,7 @@ pub(super) fn p9(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
 
 pub(super) fn p10(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
     let views: &[f64] = fixture.choose(&[0.2, 0.5], &[0.2, 0.3, 0.4, 0.5]);
-    let model = |&view: &f64| Model {
-        view,
-        ..group(5_000)
-    };
+    let model = |&view: &f64| Model { view, ..group(5_000) };
     let models: Vec<Model> = views.iter().map(model).collect();
     let mut evidence = Evidence::default();
     let mut gist = Vec::new();
@@ -235,10 +225,7 @@ fn most_rounds_noticed(model: &Model, plan: Plan) -> f64 {
 pub(super) fn p11(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
     let rates: &[f64] = fixture.choose(&[0.2, 0.4], &[0.1, 0.2, 0.3, 0.4]);
     let plan = Plan::whole(Recall::Delay);
-    let with_crashes = |&crash: &f64| Model {
-        crash,
-        ..group(MEMBERS)
-    };
+    let with_crashes = |&crash: &f64| Model { crash, ..group(MEMBERS) };
     let models: Vec<Model> = rates.iter().map(with_crashes).collect();
     let losing: Vec<Model> = rates.iter().map(|&it| with_loss(MEMBERS, it)).collect();
     let crashing = fixture.all_held(count(fixture), &models, plan)?;
@@ -254,10 +241,7 @@ pub(super) fn p11(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experi
             alike(&other.strong, &held.strong),
         );
         evidence.stated("the same: mean rounds", alike(&other.rounds, &held.rounds));
-        evidence.stated(
-            "the same: mean messages",
-            alike(&other.messages, &held.messages),
-        );
+        evidence.stated("the same: mean messages", alike(&other.messages, &held.messages));
         // The leader that a round elects is up with probability 1 - p_fail. No member detects its
         // crash.
         evidence.ours(
@@ -283,10 +267,7 @@ pub(super) fn p11(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experi
     if let (Some(crashing), Some(losing)) = (crashing.last(), losing.last()) {
         evidence.ours(
             "the same: mean rounds and mean messages, fewer than with so much loss",
-            all_below(
-                &[losing.rounds, losing.messages],
-                &[crashing.rounds, crashing.messages],
-            ),
+            all_below(&[losing.rounds, losing.messages], &[crashing.rounds, crashing.messages]),
         );
     }
     Ok(evidence.sum_up(format!(

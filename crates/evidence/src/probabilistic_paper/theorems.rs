@@ -33,12 +33,7 @@ impl Witness {
     fn new(members: u64) -> Self {
         // The client takes one more place.
         let nobody = vec![false; members as usize + 1];
-        Self {
-            choice: None,
-            is_split: false,
-            told: nobody.clone(),
-            failed: nobody,
-        }
+        Self { choice: None, is_split: false, told: nobody.clone(), failed: nobody }
     }
 
     /// True if E3, E4 and E5 occurred: one choice, known to all members that do not fail, and a
@@ -57,22 +52,15 @@ impl Trace<Probabilistic> for Witness {
 
     fn record(&mut self, _: Instant, event: Event<'_, Probabilistic>) {
         match event {
-            Event::Multicast {
-                from,
-                message: Message::Decision { choice, .. },
-            } => {
+            Event::Multicast { from, message: Message::Decision { choice, .. } } => {
                 self.is_split |= self.choice.is_some_and(|other| other != choice.id);
                 self.choice = Some(choice.id);
                 self.told[from as usize] = true;
             }
-            Event::Delivered {
-                to,
-                message: Message::Decision { .. },
-                ..
-            } => self.told[to as usize] = true,
-            Event::Struck {
-                verb: Verb::Kill(Who::Members(members)),
-            } => {
+            Event::Delivered { to, message: Message::Decision { .. }, .. } => {
+                self.told[to as usize] = true;
+            }
+            Event::Struck { verb: Verb::Kill(Who::Members(members)) } => {
                 for &member in members {
                     self.failed[member as usize] = true;
                 }
@@ -89,10 +77,7 @@ pub(super) fn p4(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
     let mut evidence = Evidence::default();
     let (mut seen_in_all, mut failures) = (0, 0);
     for (loss, crash) in [(0.0, 0.05), (0.2, 0.001), (0.3, 0.01), (0.4, 0.1)] {
-        let model = Model {
-            crash,
-            ..with_loss(100, loss)
-        };
+        let model = Model { crash, ..with_loss(100, loss) };
         let trial = fixture.trial(&model, Plan::round(7));
         let own = fixture.budget.reseeded(seed_of(&format!("{model:?}")));
         let rounds = own.each(count, |_, seeds| {
@@ -123,10 +108,7 @@ pub(super) fn p5(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
     let sizes: &[u64] = fixture.choose(&[200, 2_000], &[200, 2_000, 20_000]);
     let count = fixture.choose(300, 500);
     let groups = |sizes: &[u64]| -> Vec<Model> {
-        sizes
-            .iter()
-            .map(|&members| with_loss(members, 0.3))
-            .collect()
+        sizes.iter().map(|&members| with_loss(members, 0.3)).collect()
     };
     let huge = with_loss(1_000_000_000, 0.3);
     let given_e1 =
@@ -141,16 +123,10 @@ pub(super) fn p5(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
         between(0.99, 1.0, given_e1(detection_bound)),
     );
     let models = groups(sizes);
-    let rule = |recall| Plan {
-        recall,
-        ..Plan::round(k)
-    };
+    let rule = |recall| Plan { recall, ..Plan::round(k) };
     let mut noticed = Vec::new();
     for recall in [Recall::Delay, Recall::Hash] {
-        noticed.push(each(
-            &fixture.all_held(count, &models, rule(recall))?,
-            |it| it.detected,
-        ));
+        noticed.push(each(&fixture.all_held(count, &models, rule(recall))?, |it| it.detected));
     }
     let [by_delay, by_hash] = [&noticed[0], &noticed[1]];
     for (model, detected) in models.iter().zip(by_delay) {
@@ -167,10 +143,7 @@ pub(super) fn p5(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
             mean_between(NEARLY_ALL, 1.0, detected),
         );
     }
-    evidence.ours(
-        "the same by hash, against by delay",
-        all_below(by_delay, by_hash),
-    );
+    evidence.ours("the same by hash, against by delay", all_below(by_delay, by_hash));
     evidence.ours(
         "N = 10^9: the bound by hash, given E1, stays below 1",
         between(0.0, 0.9, given_e1(detection_bound_by_hash)),
@@ -188,23 +161,15 @@ pub(super) fn p5(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
 pub(super) fn p6(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
     let ks: &[u32] = fixture.choose(&[7, 14], &[7, 14, 28]);
     let count = fixture.choose(200, 400);
-    let model = Model {
-        crash: 0.0,
-        ..with_loss(2_000, 0.0)
-    };
+    let model = Model { crash: 0.0, ..with_loss(2_000, 0.0) };
     let mut evidence = Evidence::default();
     let (mut unicasts, mut multicasts, mut literally) = (Vec::new(), Vec::new(), Vec::new());
     for &k in ks {
-        let plan = Plan {
-            reply: Reply::Literal,
-            ..Plan::round(k)
-        };
+        let plan = Plan { reply: Reply::Literal, ..Plan::round(k) };
         let to_the_letter = fixture.runs(count, &model, plan)?;
         let is_within =
             |members: u32, unicasts: u64| unicasts as f64 <= f64::from(members).powi(3) / 2.0;
-        let within = to_the_letter
-            .iter()
-            .filter(|run| is_within(run.relay_members, run.unicasts));
+        let within = to_the_letter.iter().filter(|run| is_within(run.relay_members, run.unicasts));
         evidence.stated(
             format!("Figure 3 to the letter, K = {k}: rounds with at most m^3/2 unicasts"),
             all_of(to_the_letter.len(), within.count()),
@@ -219,10 +184,7 @@ pub(super) fn p6(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
         unicasts.push(held.unicasts);
         multicasts.push(held.multicasts);
     }
-    let expected: Vec<f64> = ks
-        .iter()
-        .map(|&k| mean_multicasts_bound(&model, k.into()))
-        .collect();
+    let expected: Vec<f64> = ks.iter().map(|&k| mean_multicasts_bound(&model, k.into())).collect();
     evidence.corrected(
         format!("the same, K = {}: mean multicasts, 1 + K", list(ks)),
         means(&expected, &multicasts),

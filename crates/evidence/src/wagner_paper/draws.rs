@@ -29,17 +29,13 @@ pub(super) fn w5(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
         let far = most + (members - most) / 2;
         for (who, trial) in [
             ("all honest", honest(members)),
-            (
-                "the largest segment cheats",
-                cheated(members, most, Cheat::DeterministicFlip),
-            ),
+            ("the largest segment cheats", cheated(members, most, Cheat::DeterministicFlip)),
         ] {
             let draws = fixture.hold(runs, &trial)?;
             held += draws.len();
             for place in [most, far] {
                 let wins = share(&draws, |run| {
-                    run.leader
-                        .is_some_and(|leader| leader.0 == u64::from(place))
+                    run.leader.is_some_and(|leader| leader.0 == u64::from(place))
                 });
                 evidence.stated(
                     format!("n = {members}, {who}: share of draws that member {place} wins"),
@@ -148,10 +144,7 @@ pub(super) fn w7(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
         expected.basic_rounds / (n as f64).log2()
     });
     for (n, ratio) in sizes.iter().zip(per_doubling) {
-        evidence.stated(
-            format!("n = {n}: expected rounds over log2 n"),
-            between(2.5, 3.5, ratio),
-        );
+        evidence.stated(format!("n = {n}: expected rounds over log2 n"), between(2.5, 3.5, ratio));
     }
     for members in [8_u32, 25] {
         let draws = fixture.hold(runs, &honest(members))?;
@@ -159,18 +152,12 @@ pub(super) fn w7(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
         let square = 2 * u64::from(members * members);
         evidence.stated(
             format!("n = {members}: draws with 2 n^2 messages of one bit a round"),
-            all_of(
-                draws.len(),
-                count(&draws, |run| run.bits() == square * of(run)),
-            ),
+            all_of(draws.len(), count(&draws, |run| run.bits() == square * of(run))),
         );
         let mut taken = Sample::new(Kind::Number);
         draws.iter().for_each(|run| taken.add(of(run) as f64));
         let expected = cost(members as usize, Compare::NonStrict, None).basic_rounds;
-        evidence.ours(
-            format!("n = {members}: mean rounds"),
-            mean(expected, &taken),
-        );
+        evidence.ours(format!("n = {members}: mean rounds"), mean(expected, &taken));
     }
     Ok(evidence.sum_up(format!(
         "rounds over log2 n for n = 8, 25, 64, 250, 1000: {}",
@@ -191,10 +178,8 @@ pub(super) fn w8(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
         );
         let mut stages = Sample::new(Kind::Number);
         draws.iter().for_each(|run| stages.add(run.stages.into()));
-        evidence.corrected(
-            format!("n = {members}: mean subsets"),
-            mean_below(bound.into(), &stages),
-        );
+        evidence
+            .corrected(format!("n = {members}: mean subsets"), mean_below(bound.into(), &stages));
         let more = share(&draws, |run| run.stages > bound);
         let expected = stages_exceed(members as usize, bound);
         evidence.ours(
@@ -219,15 +204,10 @@ pub(super) fn w9(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
         "as printed, strictly: sizes from 2 to 50 with less than three rounds a subset",
         all_of(sizes, within(Compare::Strict)),
     );
-    evidence.corrected(
-        "with >=: the same",
-        all_of(sizes, within(Compare::NonStrict)),
-    );
+    evidence.corrected("with >=: the same", all_of(sizes, within(Compare::NonStrict)));
     let half = [Compare::Strict, Compare::NonStrict].map(|it| flips_to_decide(1, 2, it));
-    evidence.stated(
-        "as printed, strictly: expected flips for one half",
-        between(0.0, 2.0, half[0]),
-    );
+    evidence
+        .stated("as printed, strictly: expected flips for one half", between(0.0, 2.0, half[0]));
     evidence.corrected("with >=: the same", between(0.0, 2.0, half[1]));
     for members in [4_u32, 8] {
         let mut flips = Sample::new(Kind::Number);
@@ -255,15 +235,10 @@ pub(super) fn w10(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErr
             between(1.0, 1.1, gain(n)),
         );
     }
-    evidence.corrected(
-        "n = 4: the same, by half",
-        between(1.5 - 1e-9, 1.5 + 1e-9, gain(4)),
-    );
+    evidence.corrected("n = 4: the same, by half", between(1.5 - 1e-9, 1.5 + 1e-9, gain(4)));
     for n in [25, 100, 300] {
-        evidence.corrected(
-            format!("n = {n}: the same, in a large ring"),
-            between(1.0, 1.1, gain(n)),
-        );
+        evidence
+            .corrected(format!("n = {n}: the same, in a large ring"), between(1.0, 1.1, gain(n)));
     }
     for members in [4_u32, 6, 8] {
         let trial = schemed(&informal(members), 1, Aim::Win)?;
@@ -271,11 +246,7 @@ pub(super) fn w10(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErr
         let expected = best_cheater(members as usize, Parity::Ring, Sees::Both);
         evidence.corrected(
             format!("n = {members}: share of draws that the best cheater wins"),
-            share_between(
-                expected,
-                expected,
-                &share(&draws, |run| run.leader_is_cheater),
-            ),
+            share_between(expected, expected, &share(&draws, |run| run.leader_is_cheater)),
         );
     }
     for n in [4, 8, 25] {

@@ -102,18 +102,9 @@ pub(super) fn w3(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
     let limited = fixture.hold(runs, &broken)?;
     evidence.stated(
         "n = 8, three are silent: draws with a limit in which all honest members know",
-        all_of(
-            limited.len(),
-            count(&limited, |run| run.informed == run.honest),
-        ),
+        all_of(limited.len(), count(&limited, |run| run.informed == run.honest)),
     );
-    let patient = Trial {
-        config: Config {
-            respond_within: None,
-            ..broken.config
-        },
-        ..broken
-    };
+    let patient = Trial { config: Config { respond_within: None, ..broken.config }, ..broken };
     let endless = fixture.hold(runs, &patient)?;
     evidence.stated(
         "the same without a limit: draws that never end",
@@ -136,10 +127,7 @@ pub(super) fn w4(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
         held += draws.len();
         evidence.stated(
             format!("n = {members}, {cheaters} cheat: draws that they win, unnoticed"),
-            all_of(
-                draws.len(),
-                count(&draws, |run| run.leader_is_cheater && run.informed == 0),
-            ),
+            all_of(draws.len(), count(&draws, |run| run.leader_is_cheater && run.informed == 0)),
         );
     }
     Ok(evidence.sum_up(format!("one too many won each of {held} draws")))

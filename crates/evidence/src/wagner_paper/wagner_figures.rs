@@ -45,26 +45,15 @@ pub(super) const FIGURES: &[FigureSpec] = &[
 ];
 
 fn linear(label: &'static str) -> Axis {
-    Axis {
-        label,
-        scale: Scale::Linear,
-    }
+    Axis { label, scale: Scale::Linear }
 }
 
 fn logarithmic(label: &'static str) -> Axis {
-    Axis {
-        label,
-        scale: Scale::Logarithmic,
-    }
+    Axis { label, scale: Scale::Logarithmic }
 }
 
 fn series(label: &str, line: Vec<(f64, f64)>, points: Vec<Point>) -> Series {
-    Series {
-        label: label.to_owned(),
-        looks_like: None,
-        line,
-        points,
-    }
+    Series { label: label.to_owned(), looks_like: None, line, points }
 }
 
 fn rounds(budget: &Budget) -> Result<Figure, ExperimentError> {
@@ -74,10 +63,7 @@ fn rounds(budget: &Budget) -> Result<Figure, ExperimentError> {
     let mut held = Vec::new();
     for members in sizes {
         let runs = budget.choose(50, 1_000);
-        held.push((
-            *members,
-            WagnerFixture::honest(budget).hold(runs, &honest(*members))?,
-        ));
+        held.push((*members, WagnerFixture::honest(budget).hold(runs, &honest(*members))?));
     }
     let points = |of: fn(&Run) -> u32| {
         let point = |(members, runs): &(u32, Vec<Run>)| {
@@ -87,10 +73,8 @@ fn rounds(budget: &Budget) -> Result<Figure, ExperimentError> {
         };
         held.iter().filter_map(point).collect()
     };
-    let (strict, non_strict) = (
-        table(MOST, Compare::Strict, None),
-        table(MOST, Compare::NonStrict, None),
-    );
+    let (strict, non_strict) =
+        (table(MOST, Compare::Strict, None), table(MOST, Compare::NonStrict, None));
     let line = |costs: &[Cost], of: fn(&Cost) -> f64| {
         let all = (2_usize..).zip(costs).skip(FEWEST - 2);
         all.map(|(n, cost)| (n as f64, of(cost))).collect()
@@ -101,16 +85,8 @@ fn rounds(budget: &Budget) -> Result<Figure, ExperimentError> {
         y: linear("expected number"),
         legend: Corner::UpperLeft,
         series: vec![
-            series(
-                "stages",
-                line(&non_strict, |it| it.stages),
-                points(|run| run.stages),
-            ),
-            series(
-                "flips",
-                line(&non_strict, |it| it.flips),
-                points(|run| run.flips),
-            ),
+            series("stages", line(&non_strict, |it| it.stages), points(|run| run.stages)),
+            series("flips", line(&non_strict, |it| it.flips), points(|run| run.flips)),
             series(
                 "Basic rounds",
                 line(&non_strict, |it| it.basic_rounds),
@@ -134,18 +110,11 @@ fn false_alarms(budget: &Budget) -> Result<Figure, ExperimentError> {
         for limit in limits.iter().copied().filter_map(NonZeroU32::new) {
             let trial = limited_to(honest(members), limit);
             let runs = WagnerFixture::honest(budget).hold(budget.choose(500, 20_000), &trial)?;
-            points.extend(Point::of(
-                limit.get().into(),
-                &share(&runs, Run::fault_detected),
-            ));
+            points.extend(Point::of(limit.get().into(), &share(&runs, Run::fault_detected)));
         }
         let alarm = |limit| false_alarm(members as usize, StallLimit::new(limit));
         let line = (1..=MOST).map(|limit| (limit.into(), alarm(limit)));
-        all.push(series(
-            &format!("{members} members"),
-            line.collect(),
-            points,
-        ));
+        all.push(series(&format!("{members} members"), line.collect(), points));
     }
     Ok(Figure {
         title: "False alarms of a limit on equal stages in a row",
@@ -186,11 +155,7 @@ fn gains(budget: &Budget) -> Result<Figure, ExperimentError> {
                 line(|n| best_cheater(n, Parity::Ring, Sees::Clockwise)),
                 Vec::new(),
             ),
-            series(
-                "the printed strategy",
-                line(|n| printed_cheater(n, Parity::Ring)),
-                Vec::new(),
-            ),
+            series("the printed strategy", line(|n| printed_cheater(n, Parity::Ring)), Vec::new()),
         ],
     })
 }
@@ -216,11 +181,7 @@ fn stalls(budget: &Budget) -> Result<Figure, ExperimentError> {
         y: linear("share of draws"),
         legend: Corner::UpperLeft,
         series: vec![
-            series(
-                "all flips at once",
-                line(|it| endless(MEMBERS as usize, it as usize)),
-                at_once,
-            ),
+            series("all flips at once", line(|it| endless(MEMBERS as usize, it as usize)), at_once),
             series(
                 "one by one",
                 line(|it| match it {

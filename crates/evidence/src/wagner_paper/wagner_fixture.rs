@@ -36,14 +36,7 @@ pub(super) fn honest(members: u32) -> Trial {
 
 /// Returns the same ring whose first `cheaters` members cheat with `cheat`.
 pub(super) fn cheated(members: u32, cheaters: u32, cheat: Cheat) -> Trial {
-    Trial {
-        cheaters: vec![Segment {
-            cheat,
-            from: 0,
-            to: cheaters - 1,
-        }],
-        ..honest(members)
-    }
+    Trial { cheaters: vec![Segment { cheat, from: 0, to: cheaters - 1 }], ..honest(members) }
 }
 
 /// Returns the same trial whose first `cheaters` members choose the optimal flips for `aim`.
@@ -59,13 +52,7 @@ pub(super) fn schemed(trial: &Trial, cheaters: u32, aim: Aim) -> Result<Trial, E
 /// Returns the informal protocol of the introduction, all members honest.
 pub(super) fn informal(members: u32) -> Trial {
     let trial = honest(members);
-    Trial {
-        config: Config {
-            selection: Selection::Parity,
-            ..trial.config
-        },
-        ..trial
-    }
+    Trial { config: Config { selection: Selection::Parity, ..trial.config }, ..trial }
 }
 
 /// Adds our limit on equal stages in a row.
@@ -75,13 +62,7 @@ pub(super) fn limited(trial: Trial) -> Trial {
 
 /// Adds a limit of `limit` equal stages in a row.
 pub(super) fn limited_to(trial: Trial, limit: NonZeroU32) -> Trial {
-    Trial {
-        config: Config {
-            stall_limit: Some(limit),
-            ..trial.config
-        },
-        ..trial
-    }
+    Trial { config: Config { stall_limit: Some(limit), ..trial.config }, ..trial }
 }
 
 /// The fixture of a claim: the budget, and a change of each trial.
@@ -95,10 +76,7 @@ pub(super) struct WagnerFixture<'a> {
 impl<'a> WagnerFixture<'a> {
     /// Builds a fixture in which honest members follow the rules and cheaters cheat as intended.
     pub(super) fn honest(budget: &'a Budget) -> Self {
-        Self {
-            budget,
-            conduct: |trial| trial,
-        }
+        Self { budget, conduct: |trial| trial }
     }
 
     /// Returns `quick` or `full`, by the budget.

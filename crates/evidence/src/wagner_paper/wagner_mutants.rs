@@ -15,17 +15,11 @@ type Mutant = fn(Trial) -> Trial;
 mutants!(WagnerFixture, Mutant);
 
 fn with_config(trial: Trial, change: fn(Config) -> Config) -> Trial {
-    Trial {
-        config: change(trial.config),
-        ..trial
-    }
+    Trial { config: change(trial.config), ..trial }
 }
 
 fn with_cheaters(trial: Trial, change: fn(Segment) -> Segment) -> Trial {
-    Trial {
-        cheaters: trial.cheaters.into_iter().map(change).collect(),
-        ..trial
-    }
+    Trial { cheaters: trial.cheaters.into_iter().map(change).collect(), ..trial }
 }
 
 /// One more member cheats, if at least two honest members are left.
@@ -34,50 +28,32 @@ fn one_more(trial: Trial) -> Trial {
     if trial.cheaters.iter().all(is_one_too_many) {
         return trial;
     }
-    with_cheaters(trial, |segment| Segment {
-        to: segment.to + 1,
-        ..segment
-    })
+    with_cheaters(trial, |segment| Segment { to: segment.to + 1, ..segment })
 }
 
 /// One member fewer cheats.
 fn one_fewer(trial: Trial) -> Trial {
-    with_cheaters(trial, |segment| Segment {
-        to: segment.to - 1,
-        ..segment
-    })
+    with_cheaters(trial, |segment| Segment { to: segment.to - 1, ..segment })
 }
 
 /// Members cheat by flips alone. No other member can notice that.
 fn by_flips(trial: Trial) -> Trial {
-    with_cheaters(trial, |segment| Segment {
-        cheat: Cheat::DeterministicFlip,
-        ..segment
-    })
+    with_cheaters(trial, |segment| Segment { cheat: Cheat::DeterministicFlip, ..segment })
 }
 
 /// Equal stages are never a fault.
 fn without_limit(trial: Trial) -> Trial {
-    with_config(trial, |config| Config {
-        stall_limit: None,
-        ..config
-    })
+    with_config(trial, |config| Config { stall_limit: None, ..config })
 }
 
 /// Comparisons are strict, as printed.
 fn strictly(trial: Trial) -> Trial {
-    with_config(trial, |config| Config {
-        compare: Compare::Strict,
-        ..config
-    })
+    with_config(trial, |config| Config { compare: Compare::Strict, ..config })
 }
 
 /// The subset that stays is chosen in proportion to its members.
 fn in_proportion(trial: Trial) -> Trial {
-    with_config(trial, |config| Config {
-        selection: Selection::Proportional,
-        ..config
-    })
+    with_config(trial, |config| Config { selection: Selection::Proportional, ..config })
 }
 
 #[test]
@@ -93,10 +69,7 @@ fn w2_is_refuted_if_no_message_is_wrong() {
 #[test]
 fn w3_is_refuted_if_silence_is_no_fault() {
     assert_refuted(faults::w3, |trial| {
-        with_config(trial, |config| Config {
-            respond_within: None,
-            ..config
-        })
+        with_config(trial, |config| Config { respond_within: None, ..config })
     });
 }
 
@@ -130,11 +103,7 @@ fn w7_our_check_fails_if_comparisons_are_strict() {
 #[test]
 fn w8_is_refuted_if_two_members_stall() {
     assert_refuted(draws::w8, |trial| Trial {
-        cheaters: vec![Segment {
-            cheat: Cheat::StaleMate,
-            from: 0,
-            to: 1,
-        }],
+        cheaters: vec![Segment { cheat: Cheat::StaleMate, from: 0, to: 1 }],
         ..trial
     });
 }

@@ -40,9 +40,7 @@ pub(super) fn is_at(path: &Path, file: &File) -> io::Result<bool> {
 
 fn lock(path: &Path, file: &File) -> Result<(), OpenError> {
     file.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => OpenError::InUse {
-            path: path.to_owned(),
-        },
+        TryLockError::WouldBlock => OpenError::InUse { path: path.to_owned() },
         TryLockError::Error(error) => OpenError::io(path)(error),
     })
 }
@@ -66,9 +64,7 @@ pub(super) fn read(path: &Path, file: &File) -> Result<Image, OpenError> {
     }
     let mut bytes = Vec::with_capacity(FILE_BYTES);
     let mut beginning = file.take(FILE_BYTES as u64);
-    beginning
-        .read_to_end(&mut bytes)
-        .map_err(OpenError::io(path))?;
+    beginning.read_to_end(&mut bytes).map_err(OpenError::io(path))?;
     let length = metadata.len();
     Ok(Image { length, bytes })
 }
@@ -99,12 +95,7 @@ fn new_file_beside(path: &Path) -> io::Result<(PathBuf, File)> {
         beside.push(format!(".new-{number}"));
         let beside = path.with_file_name(beside);
         let mut options = OpenOptions::new();
-        match options
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&beside)
-        {
+        match options.read(true).write(true).create_new(true).open(&beside) {
             // Another process is creating it, or was killed and left it behind.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             opened => return opened.map(|file| (beside, file)),

@@ -99,10 +99,7 @@ impl OpenError {
     /// Converts an error of the file system about `path`.
     pub(super) fn io(path: &Path) -> impl Fn(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io {
-            path: path.clone(),
-            source,
-        }
+        move |source| Self::Io { path: path.clone(), source }
     }
 
     /// As [`io`](Self::io), for a file that should exist.

@@ -49,11 +49,7 @@ pub(super) enum Fault {
 
 impl Slot {
     pub(super) fn encode(&self) -> [u8; SLOT_BYTES] {
-        let Self {
-            sequence,
-            tag,
-            payload,
-        } = self;
+        let Self { sequence, tag, payload } = self;
         let mut bytes = Vec::with_capacity(SLOT_BYTES);
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
@@ -114,11 +110,7 @@ mod tests {
     use crate::slots::{MOST_PAYLOAD_BYTES, MOST_TAG_BYTES};
 
     fn slot(tag: usize, payload: usize) -> Slot {
-        Slot {
-            sequence: 0x0102_0304_0506_0708,
-            tag: vec![b't'; tag],
-            payload: vec![b'p'; payload],
-        }
+        Slot { sequence: 0x0102_0304_0506_0708, tag: vec![b't'; tag], payload: vec![b'p'; payload] }
     }
 
     #[test]

@@ -26,10 +26,7 @@ pub(super) fn offset_of(sequence: u64) -> usize {
 /// The contents of a new file, with the same payload in both slots. An empty slot is then always
 /// damage.
 pub(super) fn founding(newest: &Slot) -> [u8; FILE_BYTES] {
-    let older = Slot {
-        sequence: newest.sequence - 1,
-        ..newest.clone()
-    };
+    let older = Slot { sequence: newest.sequence - 1, ..newest.clone() };
     let mut bytes = [0; FILE_BYTES];
     for slot in [newest, &older] {
         let offset = offset_of(slot.sequence);
@@ -66,11 +63,7 @@ impl Image {
             if slot.tag != tag {
                 let [found, expected] =
                     [&slot.tag, tag].map(|tag| String::from_utf8_lossy(tag).into_owned());
-                return Err(OpenError::Another {
-                    path,
-                    found,
-                    expected,
-                });
+                return Err(OpenError::Another { path, found, expected });
             }
             if newest.as_ref().is_none_or(|it| it.sequence < slot.sequence) {
                 newest = Some(slot);
@@ -93,14 +86,8 @@ impl Image {
 }
 
 fn decode(page: &[u8]) -> Result<Slot, Fault> {
-    let (slot, rest) = page
-        .split_first_chunk::<SLOT_BYTES>()
-        .ok_or(Fault::Damaged)?;
+    let (slot, rest) = page.split_first_chunk::<SLOT_BYTES>().ok_or(Fault::Damaged)?;
     let slot = Slot::decode(slot)?;
     // The rest of the page is never written.
-    if rest.iter().all(|byte| *byte == 0) {
-        Ok(slot)
-    } else {
-        Err(Fault::Damaged)
-    }
+    if rest.iter().all(|byte| *byte == 0) { Ok(slot) } else { Err(Fault::Damaged) }
 }

@@ -21,9 +21,8 @@ fn higher_fence_that_cannot_be_stored_is_refused() {
     };
     let guard = FenceGuard::open(&path).unwrap();
     for fence in [1, 2] {
-        let written = guard.write(Fence(fence), || -> Result<(), ()> {
-            panic!("admitted without being stored")
-        });
+        let written = guard
+            .write(Fence(fence), || -> Result<(), ()> { panic!("admitted without being stored") });
         let Err(WriteError::Guard(GuardError::Store(error))) = written else {
             panic!("{written:?}");
         };
@@ -45,10 +44,7 @@ fn fence_written_by_another_process_is_synced_before_use() {
     };
     let guard = FenceGuard::open(&path).unwrap();
     fs::rename(path.with_file_name("other"), &path).unwrap();
-    assert!(matches!(
-        guard.check(Fence(4)),
-        Err(GuardError::Refused { .. })
-    ));
+    assert!(matches!(guard.check(Fence(4)), Err(GuardError::Refused { .. })));
     assert!(matches!(guard.check(Fence(5)), Err(GuardError::File(_))));
 }
 

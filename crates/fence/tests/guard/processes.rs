@@ -116,10 +116,7 @@ fn kill_again_and_again(test: &str, path: &Path) {
 
         let found = FenceGuard::open(path).unwrap().highest().unwrap().0;
         let kept = highest..=highest + 1;
-        assert!(
-            kept.contains(&found),
-            "round {round}: {found}, not {kept:?}"
-        );
+        assert!(kept.contains(&found), "round {round}: {found}, not {kept:?}");
         highest = found;
     }
     assert!(highest > 60, "too few fences admitted: {highest}");

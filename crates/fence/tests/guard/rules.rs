@@ -56,14 +56,7 @@ fn refusal_names_fence_file_and_remedy() {
         path.display()
     );
     assert_eq!(error.to_string(), expected);
-    assert!(matches!(
-        error,
-        GuardError::Refused {
-            offered: Fence(7),
-            highest: Fence(8),
-            ..
-        }
-    ));
+    assert!(matches!(error, GuardError::Refused { offered: Fence(7), highest: Fence(8), .. }));
 }
 
 #[test]
@@ -76,17 +69,11 @@ fn fence_is_stored_before_its_write_even_if_that_fails() {
         Err::<(), _>("no room")
     });
     assert!(matches!(failed, Err(WriteError::Write("no room"))));
-    assert!(matches!(
-        guard.check(Fence(2)),
-        Err(GuardError::Refused { .. })
-    ));
+    assert!(matches!(guard.check(Fence(2)), Err(GuardError::Refused { .. })));
 
     let copy = path.with_file_name("during");
     fs::write(&copy, during).unwrap();
-    assert_eq!(
-        FenceGuard::open(&copy).unwrap().highest().unwrap(),
-        Fence(3)
-    );
+    assert_eq!(FenceGuard::open(&copy).unwrap().highest().unwrap(), Fence(3));
 }
 
 #[test]
@@ -150,18 +137,11 @@ fn restored_older_file_admits_no_fence() {
     for fence in [3, 4, 5] {
         assert!(matches!(
             guard.check(Fence(fence)),
-            Err(GuardError::WentBack {
-                seen: Fence(4),
-                found: Fence(3),
-                ..
-            })
+            Err(GuardError::WentBack { seen: Fence(4), found: Fence(3), .. })
         ));
     }
     fs::remove_file(&path).unwrap();
-    assert!(matches!(
-        guard.check(Fence(5)),
-        Err(GuardError::File(OpenError::Missing { .. }))
-    ));
+    assert!(matches!(guard.check(Fence(5)), Err(GuardError::File(OpenError::Missing { .. }))));
 }
 
 #[test]
@@ -181,10 +161,7 @@ fn waiter_for_a_replaced_file_gets_a_turn_at_the_new_one() {
         drop(turn);
         assert!(matches!(
             waiting.join().unwrap(),
-            Err(GuardError::Refused {
-                highest: Fence(10),
-                ..
-            })
+            Err(GuardError::Refused { highest: Fence(10), .. })
         ));
     });
 }
@@ -194,9 +171,7 @@ fn waiter_for_a_replaced_file_gets_a_turn_at_the_new_one() {
 fn is_waited_for(inode: u64) -> bool {
     let locks = fs::read_to_string("/proc/locks").unwrap();
     let file = format!(":{inode} ");
-    locks
-        .lines()
-        .any(|line| line.contains("->") && line.contains(&file))
+    locks.lines().any(|line| line.contains("->") && line.contains(&file))
 }
 
 #[test]
@@ -210,10 +185,7 @@ fn file_that_is_no_guard_admits_no_fence() {
     assert!(matches!(opened(home), OpenError::Io { .. }));
 
     fs::write(&path, "").unwrap();
-    assert!(matches!(
-        opened(&path),
-        OpenError::Truncated { found: 0, .. }
-    ));
+    assert!(matches!(opened(&path), OpenError::Truncated { found: 0, .. }));
     fs::write(&path, "stock: 12").unwrap();
     assert!(matches!(opened(&path), OpenError::NotOurs { .. }));
     let reset = FenceGuard::reset_to(&path, Fence(1));
@@ -229,10 +201,7 @@ fn file_that_is_no_guard_admits_no_fence() {
     fs::remove_file(&path).unwrap();
 
     let existing = FenceGuard::open_existing(&path);
-    assert!(matches!(
-        existing,
-        Err(GuardError::File(OpenError::Missing { .. }))
-    ));
+    assert!(matches!(existing, Err(GuardError::File(OpenError::Missing { .. }))));
     assert!(!path.exists());
 }
 
@@ -253,9 +222,6 @@ fn damaged_guard_admits_no_fence_until_reset() {
     assert!(FenceGuard::open(&path).is_err());
 
     FenceGuard::reset_to(&path, Fence(9)).unwrap();
-    assert!(
-        !writes(&guard, 8),
-        "an open guard continues after the reset"
-    );
+    assert!(!writes(&guard, 8), "an open guard continues after the reset");
     assert!(writes(&guard, 9));
 }

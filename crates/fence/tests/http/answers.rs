@@ -10,10 +10,7 @@ use crate::server::{Server, layer, path_for};
 async fn equal_and_higher_fences_are_admitted_and_passed_to_the_handler() {
     let server = Server::start(layer(&path_for("let-in"))).await;
     for fence in [0, 7, 7, 8, u64::MAX] {
-        assert_eq!(
-            server.put(fence).await,
-            (200, format!("{fence} wrote stock"))
-        );
+        assert_eq!(server.put(fence).await, (200, format!("{fence} wrote stock")));
     }
 }
 

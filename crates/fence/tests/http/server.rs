@@ -49,11 +49,8 @@ impl Resource {
 impl Server {
     pub(crate) async fn start(layer: FenceLayer) -> Self {
         let (tell, begun) = mpsc::unbounded_channel();
-        let resource = Resource {
-            log: Arc::default(),
-            begun: tell,
-            gate: Arc::new(Semaphore::new(0)),
-        };
+        let resource =
+            Resource { log: Arc::default(), begun: tell, gate: Arc::new(Semaphore::new(0)) };
         let router = Router::new()
             .route("/", get(read).put(write))
             .route("/gated", get(read).put(write_through_the_gate))
@@ -63,11 +60,7 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self {
-            address,
-            resource,
-            begun,
-        }
+        Self { address, resource, begun }
     }
 
     /// A connection on which `text` was sent.

@@ -17,11 +17,7 @@ fn failed_store_is_retried_in_the_same_slot() {
         let before = fs::read(&path).unwrap();
         let test = "full_disks::failed_store_is_retried_in_the_same_slot";
         run_where_files_are_short(test, &path);
-        assert_eq!(
-            fs::read(&path).unwrap(),
-            before,
-            "the valid slot is unchanged"
-        );
+        assert_eq!(fs::read(&path).unwrap(), before, "the valid slot is unchanged");
         assert_eq!(read(&path).unwrap(), b"good");
         return;
     };

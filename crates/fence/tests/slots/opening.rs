@@ -50,10 +50,7 @@ fn every_other_length_is_refused() {
         }
     }
     fs::write(&path, [&whole[..], b"\0"].concat()).unwrap();
-    assert!(matches!(
-        read(&path),
-        Err(OpenError::Truncated { found: 8193, .. })
-    ));
+    assert!(matches!(read(&path), Err(OpenError::Truncated { found: 8193, .. })));
 }
 
 #[test]
@@ -62,14 +59,9 @@ fn blank_or_misplaced_slot_is_damage() {
     let whole = write_file(&path);
     let (even, odd) = whole.split_at(PAGE_BYTES);
     let blank = vec![0; PAGE_BYTES];
-    for pages in [
-        [&blank, odd],
-        [even, &blank],
-        [&blank, &blank],
-        [odd, even],
-        [even, even],
-        [odd, odd],
-    ] {
+    for pages in
+        [[&blank, odd], [even, &blank], [&blank, &blank], [odd, even], [even, even], [odd, odd]]
+    {
         fs::write(&path, pages.concat()).unwrap();
         assert!(matches!(read(&path), Err(OpenError::Damaged { .. })));
     }
@@ -78,13 +70,9 @@ fn blank_or_misplaced_slot_is_damage() {
 #[test]
 fn other_files_are_not_mistaken_for_slot_files() {
     let path = path_for("not-ours");
-    for bytes in [
-        &b"x"[..],
-        b"HUSTSLOU",
-        &[b'x'; FILE_BYTES],
-        &[b'x'; 3 * FILE_BYTES],
-        &[0; 3 * FILE_BYTES],
-    ] {
+    for bytes in
+        [&b"x"[..], b"HUSTSLOU", &[b'x'; FILE_BYTES], &[b'x'; 3 * FILE_BYTES], &[0; 3 * FILE_BYTES]]
+    {
         fs::write(&path, bytes).unwrap();
         assert!(matches!(read(&path), Err(OpenError::NotOurs { .. })));
         let reset = SlotFile::reset(&path, TAG, b"");
@@ -113,10 +101,7 @@ fn file_of_another_version_is_reported_as_such() {
         let checksum = crc32fast::hash(&bytes[page..page + 508]);
         bytes[page + 508..page + 512].copy_from_slice(&checksum.to_le_bytes());
         fs::write(&path, &bytes).unwrap();
-        assert!(matches!(
-            read(&path),
-            Err(OpenError::OtherVersion { found: 9, .. })
-        ));
+        assert!(matches!(read(&path), Err(OpenError::OtherVersion { found: 9, .. })));
     }
 }
 

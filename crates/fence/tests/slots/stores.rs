@@ -20,10 +20,8 @@ fn crash_at_any_instant_leaves_the_old_value_or_the_new_one() {
         file.store(&[number]).unwrap();
         let after = fs::read(&path).unwrap();
 
-        let changed: Vec<_> = SLOTS
-            .into_iter()
-            .filter(|slot| before[slot.clone()] != after[slot.clone()])
-            .collect();
+        let changed: Vec<_> =
+            SLOTS.into_iter().filter(|slot| before[slot.clone()] != after[slot.clone()]).collect();
         let [slot] = &changed[..] else {
             panic!("a store writes one sector: {changed:?}");
         };

@@ -24,10 +24,8 @@ pub(crate) fn run_where_files_are_short(test: &str, path: &Path) {
 /// Runs `test` again, on a disk of 8192 bytes around `path`. Reports if this is not possible here.
 #[track_caller]
 pub(crate) fn run_on_a_small_disk(test: &str, path: &Path) {
-    let shells: [&[&str]; 2] = [
-        &["unshare", "--mount", "sh"],
-        &["unshare", "--map-root-user", "--mount", "sh"],
-    ];
+    let shells: [&[&str]; 2] =
+        [&["unshare", "--mount", "sh"], &["unshare", "--map-root-user", "--mount", "sh"]];
     let mount = "mount -t tmpfs -o size=8k none \"$1\"";
     let home = path.parent().expect("a file lies in a directory");
     let can_mount = |shell: &&&[&str]| {
@@ -38,11 +36,8 @@ pub(crate) fn run_on_a_small_disk(test: &str, path: &Path) {
     match shells.iter().find(can_mount) {
         Some(shell) => run(shell, mount, test, path),
         // Not by a macro: the test harness would swallow the line.
-        None => writeln!(
-            io::stderr(),
-            "{test}: NOT RUN: this process may not mount a disk"
-        )
-        .expect("standard error takes a line"),
+        None => writeln!(io::stderr(), "{test}: NOT RUN: this process may not mount a disk")
+            .expect("standard error takes a line"),
     }
 }
 

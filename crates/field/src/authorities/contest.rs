@@ -104,12 +104,7 @@ impl<'a> Contest<'a> {
     /// Returns the command that runs under tenure.
     fn work(&self, member: usize) -> [String; 4] {
         let reports = self.reports.path().to_string_lossy().into_owned();
-        [
-            this_program(),
-            "worker".to_owned(),
-            reports,
-            member.to_string(),
-        ]
+        [this_program(), "worker".to_owned(), reports, member.to_string()]
     }
 
     fn membership(&self, member: usize, command: &mut Command) {
@@ -177,14 +172,11 @@ impl<'a> Contest<'a> {
                 let lock = format!("SELECT pg_advisory_lock(hashtext('{group}'));");
                 fs::write(&script, format!("{lock}\n\\! exec {}\n", work.join(" ")))?;
                 let mut psql = self.on_host(member, "psql");
-                psql.args(["-X", "-q", "-d", &stores.postgres(), "-f"])
-                    .arg(script);
+                psql.args(["-X", "-q", "-d", &stores.postgres(), "-f"]).arg(script);
                 psql
             }
         };
-        command
-            .stdout(Stdio::null())
-            .stderr(File::create(self.log(member))?);
+        command.stdout(Stdio::null()).stderr(File::create(self.log(member))?);
         Ok(command)
     }
 

@@ -15,9 +15,8 @@ use crate::measure::{milliseconds, now_ns};
 use crate::spread::Spread;
 use crate::table::{Table, Verdict};
 
-pub(super) const HEADINGS: [&str; 8] = [
-    "acquire:", "packets", "syncs", "renew:", "packets", "syncs", "every ms", "wire",
-];
+pub(super) const HEADINGS: [&str; 8] =
+    ["acquire:", "packets", "syncs", "renew:", "packets", "syncs", "every ms", "wire"];
 
 /// The only member that wants tenure. It does not vote, so every message crosses the network.
 const CANDIDATE: usize = VOTERS;

@@ -38,26 +38,10 @@ struct KillRow {
 }
 
 const ROWS: &[KillRow] = &[
-    KillRow {
-        name: "hustings run: 1st SIGKILL after a cold start",
-        first: 1,
-        last: 1,
-    },
-    KillRow {
-        name: "hustings run: 2nd SIGKILL in the group",
-        first: 2,
-        last: 2,
-    },
-    KillRow {
-        name: "hustings run: 3rd to 9th SIGKILL",
-        first: 3,
-        last: 9,
-    },
-    KillRow {
-        name: "hustings run: 10th, all others were restarted",
-        first: 10,
-        last: 10,
-    },
+    KillRow { name: "hustings run: 1st SIGKILL after a cold start", first: 1, last: 1 },
+    KillRow { name: "hustings run: 2nd SIGKILL in the group", first: 2, last: 2 },
+    KillRow { name: "hustings run: 3rd to 9th SIGKILL", first: 3, last: 9 },
+    KillRow { name: "hustings run: 10th, all others were restarted", first: 10, last: 10 },
 ];
 
 /// Carries out the kills and prints the table.

@@ -61,19 +61,11 @@ impl<'a> Stores<'a> {
     pub(super) fn open(hosts: &'a Hosts, host: usize) -> Result<Self> {
         let home = std::env::temp_dir().join(format!("stores-{}", now_ns()));
         fs::create_dir(&home)?;
-        let mut stores = Self {
-            hosts,
-            host,
-            servers: Vec::new(),
-            home,
-        };
+        let mut stores = Self { hosts, host, servers: Vec::new(), home };
         stores.start_etcd()?;
         stores.start_postgres()?;
         stores.wait_for("etcdctl", &["--endpoints", &stores.etcd(), "get", "ready"])?;
-        stores.wait_for(
-            "psql",
-            &["-X", "-q", "-d", &stores.postgres(), "-c", "SELECT 1"],
-        )?;
+        stores.wait_for("psql", &["-X", "-q", "-d", &stores.postgres(), "-c", "SELECT 1"])?;
         Ok(stores)
     }
 
@@ -82,10 +74,7 @@ impl<'a> Stores<'a> {
     }
 
     pub(super) fn postgres(&self) -> String {
-        format!(
-            "postgresql://hustings@{}:{POSTGRES_PORT}/postgres",
-            address(self.host)
-        )
+        format!("postgresql://hustings@{}:{POSTGRES_PORT}/postgres", address(self.host))
     }
 
     /// Returns the process ids of a store and of its children.
@@ -115,17 +104,10 @@ impl<'a> Stores<'a> {
     fn start_etcd(&mut self) -> Result<()> {
         let (clients, peers) = (self.etcd(), "http://127.0.0.1:2380");
         let mut command = self.hosts.tied_command(self.host);
-        command
-            .args(["etcd", "--data-dir"])
-            .arg(self.home.join("etcd"));
+        command.args(["etcd", "--data-dir"]).arg(self.home.join("etcd"));
         command.args(["--listen-client-urls", &clients]);
         command.args(["--advertise-client-urls", &clients]);
-        command.args([
-            "--listen-peer-urls",
-            peers,
-            "--initial-advertise-peer-urls",
-            peers,
-        ]);
+        command.args(["--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers]);
         command.args(["--initial-cluster", &format!("default={peers}")]);
         self.serve(command, "etcd.log")
     }
@@ -139,9 +121,7 @@ impl<'a> Stores<'a> {
         make.arg(postgres_program("initdb")?).arg("-D").arg(&data);
         make.args(["-U", "hustings", "-A", "trust", "-N", "-E", "UTF8"]);
         run(&mut make)?;
-        let mut doors = OpenOptions::new()
-            .append(true)
-            .open(data.join("pg_hba.conf"))?;
+        let mut doors = OpenOptions::new().append(true).open(data.join("pg_hba.conf"))?;
         doors.write_all(b"host all all 10.72.0.0/16 trust\n")?;
         let mut command = self.hosts.tied_command(self.host);
         command.args(AS_NOBODY).arg(postgres_program("postgres")?);
@@ -184,11 +164,7 @@ impl Drop for Stores<'_> {
 
 fn renewals(metrics: &str) -> Option<u64> {
     let name = "etcd_debugging_lease_renewed_total ";
-    metrics
-        .lines()
-        .find_map(|line| line.strip_prefix(name))?
-        .parse()
-        .ok()
+    metrics.lines().find_map(|line| line.strip_prefix(name))?.parse().ok()
 }
 
 /// Finds a program of the PostgreSQL server. Debian keeps them in one directory for each version,
@@ -198,9 +174,7 @@ fn postgres_program(name: &str) -> Result<PathBuf> {
         return Ok(found);
     }
     let versions = fs::read_dir(Path::new("/usr/lib/postgresql"))?;
-    let programs = versions
-        .flatten()
-        .map(|it| it.path().join("bin").join(name));
+    let programs = versions.flatten().map(|it| it.path().join("bin").join(name));
     let mut found: Vec<PathBuf> = programs.filter(|it| it.is_file()).collect();
     found.sort();
     let found = found.pop();

@@ -29,10 +29,7 @@ impl Syncs {
             command.args(["-p", &process.to_string()]);
         }
         command.stdin(Stdio::null()).stderr(Stdio::null());
-        let syncs = Self {
-            tracer: command.spawn()?,
-            log,
-        };
+        let syncs = Self { tracer: command.spawn()?, log };
         let until = Instant::now() + ATTACHES_WITHIN;
         while !processes.iter().all(|it| is_traced(*it)) {
             if Instant::now() >= until {
@@ -59,9 +56,7 @@ impl Drop for Syncs {
 
 fn is_traced(process: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let tracer = status
-        .lines()
-        .find_map(|line| line.strip_prefix("TracerPid:"));
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
     tracer.is_some_and(|tracer| tracer.trim() != "0")
 }
 

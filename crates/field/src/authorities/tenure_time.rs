@@ -19,9 +19,7 @@ pub(super) fn last(log: &Path) -> Result<Option<u64>> {
     let line = log.lines().rfind(|line| line.contains(HAS_TENURE));
     let calendar = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let (now, today) = (now_ns(), calendar.as_nanos() as u64 % DAY_NS);
-    Ok(line
-        .and_then(time_of_day_ns)
-        .map(|time| now - (today + DAY_NS - time) % DAY_NS))
+    Ok(line.and_then(time_of_day_ns).map(|time| now - (today + DAY_NS - time) % DAY_NS))
 }
 
 /// Returns the time of day of a line that begins like `2026-01-31T13:02:59.123456Z`.
@@ -42,10 +40,7 @@ mod tests {
     fn time_of_a_log_line_is_parsed() {
         let line = "2026-01-31T13:02:59.123456Z  INFO group g: a leads (this member), fence 1";
         let seconds = (13 * 60 + 2) * 60 + 59;
-        assert_eq!(
-            time_of_day_ns(line),
-            Some(seconds * 1_000_000_000 + 123_456_000)
-        );
+        assert_eq!(time_of_day_ns(line), Some(seconds * 1_000_000_000 + 123_456_000));
         for line in ["", "13:02:59.1Z", "2026-01-31T13:02:59Z", "error: T"] {
             assert_eq!(time_of_day_ns(line), None, "{line}");
         }

@@ -12,9 +12,8 @@ use crate::measure::{milliseconds, now_ns};
 use crate::spread::Spread;
 use crate::table::{Table, Verdict};
 
-pub(super) const HEADINGS: [&str; 7] = [
-    "trials", "median", "p95", "max", "tenure:", "p95", "overlaps",
-];
+pub(super) const HEADINGS: [&str; 7] =
+    ["trials", "median", "p95", "max", "tenure:", "p95", "overlaps"];
 
 /// The time after which a started process is a member, a restarted voter votes again, and the group
 /// is idle.
@@ -41,11 +40,8 @@ pub(super) fn run(
     table: &mut Table<'_>,
 ) -> Result<()> {
     let mut cold = TrialResults::default();
-    let mut after: Vec<(HolderFault, TrialResults)> = method
-        .faults()
-        .iter()
-        .map(|fault| (*fault, TrialResults::default()))
-        .collect();
+    let mut after: Vec<(HolderFault, TrialResults)> =
+        method.faults().iter().map(|fault| (*fault, TrialResults::default())).collect();
     match method {
         LockMethod::EtcdElect => at_once(setup, method, trials, &mut cold, &mut after)?,
         _ => {
@@ -63,11 +59,7 @@ pub(super) fn run(
         }
     }
     let name = method.name();
-    table.row(
-        &format!("{name}: cold start"),
-        &cold.cells(),
-        &Verdict::none(),
-    );
+    table.row(&format!("{name}: cold start"), &cold.cells(), &Verdict::none());
     for (fault, results) in &after {
         let name = format!("{name}: {}", fault.name(method));
         table.row(&name, &results.cells(), &verdict(method, *fault, results));

@@ -41,10 +41,7 @@ impl<'a> StoreMeter<'a> {
     /// Returns the counts since the beginning.
     pub(super) fn read(&self) -> Result<Passed> {
         let counted = |name| counter(self.hosts, self.host, name);
-        Ok(Passed {
-            packets: counted("passed")?,
-            messages: counted("messages")?,
-        })
+        Ok(Passed { packets: counted("passed")?, messages: counted("messages")? })
     }
 }
 
@@ -73,9 +70,7 @@ impl<'a> MemberMeter<'a> {
 
     /// Returns the count since the beginning.
     pub(super) fn read(&self) -> Result<u64> {
-        (0..MEMBERS)
-            .map(|host| counter(self.0, host, "passed"))
-            .sum()
+        (0..MEMBERS).map(|host| counter(self.0, host, "passed")).sum()
     }
 }
 

@@ -32,11 +32,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.after_a_line && io::stdin().lock().read_line(&mut String::new())? == 0 {
         return Ok(()); // the writer has ended
     }
-    let report = StartReport {
-        member: options.member,
-        pid: std::process::id(),
-        at_ns: now_ns(),
-    };
+    let report = StartReport { member: options.member, pid: std::process::id(), at_ns: now_ns() };
     let socket = UnixDatagram::unbound()?;
     socket.send_to(report.to_string().as_bytes(), &options.reports)?;
     thread::sleep(LIVES_FOR);
@@ -80,11 +76,7 @@ pub(super) struct ReportSocket {
 impl ReportSocket {
     pub(super) fn open(home: &Path) -> Result<Self> {
         let path = home.join("desk");
-        Ok(Self {
-            socket: UnixDatagram::bind(&path)?,
-            path,
-            received: Vec::new(),
-        })
+        Ok(Self { socket: UnixDatagram::bind(&path)?, path, received: Vec::new() })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -120,9 +112,7 @@ impl ReportSocket {
 /// process may have the same pid by now. A process that has ended has no command line.
 fn runs(pid: u32, word: &str) -> bool {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&line)
-        .split('\0')
-        .any(|it| it == word)
+    String::from_utf8_lossy(&line).split('\0').any(|it| it == word)
 }
 
 #[cfg(test)]
@@ -131,21 +121,14 @@ mod tests {
 
     #[test]
     fn command_report_is_parsed() {
-        let report = StartReport {
-            member: 3,
-            pid: std::process::id(),
-            at_ns: 17,
-        };
+        let report = StartReport { member: 3, pid: std::process::id(), at_ns: 17 };
         assert_eq!(StartReport::parse(&report.to_string()), Some(report));
         assert_eq!(StartReport::parse("3 4"), None);
     }
 
     #[test]
     fn running_command_is_distinguished_from_others_and_from_zombies() {
-        let mut child = std::process::Command::new("sleep")
-            .arg("1000")
-            .spawn()
-            .unwrap();
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
         // The child process exists before it executes its program.
         while !runs(child.id(), "1000") {
             std::thread::yield_now();

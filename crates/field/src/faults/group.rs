@@ -62,10 +62,7 @@ pub(super) fn restart_storm(context: &FaultContext<'_>) -> Result<String> {
     members.listen_for(Duration::from_secs(1));
     let agreed = members.agree(&everyone, &everyone, Duration::ZERO);
     agreed.map_err(|error| format!("later, seed {seed}: {error}"))?;
-    Ok(format!(
-        "{:.0} ms after the last",
-        milliseconds(calm, known)
-    ))
+    Ok(format!("{:.0} ms after the last", milliseconds(calm, known)))
 }
 
 /// Groups that share a multicast address receive each other's frames and are unaffected.
@@ -116,9 +113,7 @@ pub(super) fn duplicate_name(context: &FaultContext<'_>) -> Result<String> {
     let before = members.report_count(&five);
     members.start_as(STRANGER, leader)?;
     let code = members.exit_code(STRANGER)?;
-    require(code == Some(1), || {
-        format!("the namesake ended with {code:?}")
-    })?;
+    require(code == Some(1), || format!("the namesake ended with {code:?}"))?;
     // Longer than a member would wait for announcements of a silenced leader.
     members.listen_for(Duration::from_secs(2));
     members.agree(&five, &[leader], Duration::ZERO)?;
@@ -144,8 +139,6 @@ pub(super) fn wrong_key(context: &FaultContext<'_>) -> Result<String> {
     let counters = &members.status(leader)?["groups"][0]["counters"];
     let strange = counters["unknown_key"].as_u64().unwrap_or_default();
     // The process announces itself twenty times a second.
-    require(strange >= 10, || {
-        format!("the stranger's frames are not counted: {counters}")
-    })?;
+    require(strange >= 10, || format!("the stranger's frames are not counted: {counters}"))?;
     Ok(format!("{strange} of its frames refused"))
 }

@@ -104,11 +104,7 @@ impl<'t> Group<'t> {
         let name = format!("idle-{}", now_ns());
         let home = std::env::temp_dir().join(&name);
         fs::create_dir(&home)?;
-        let group = Self {
-            context,
-            name,
-            home,
-        };
+        let group = Self { context, name, home };
         run_together((0..VOTERS).map(|host| {
             let mut init = context.testbed.command(host);
             init.args(["voter", "init", "--new", "--within", "1s"]);
@@ -142,15 +138,9 @@ impl<'t> Group<'t> {
     fn start(&self, host: usize) -> Result<Member> {
         let mut command = self.context.testbed.hosts.tied_command(host);
         command
-            .args([
-                "sh",
-                "-c",
-                &format!("ulimit -n {FILES} && exec \"$0\" \"$@\""),
-            ])
+            .args(["sh", "-c", &format!("ulimit -n {FILES} && exec \"$0\" \"$@\"")])
             .arg(self.context.testbed.program)
-            .args([
-                "run", "--at-end", "restart", "--log", "error", "--http", HTTP,
-            ])
+            .args(["run", "--at-end", "restart", "--log", "error", "--http", HTTP])
             .args(self.options(host))
             .args(["--", "sh", "-c", "echo $$ $PPID; exec sleep 1000"])
             .stdout(Stdio::piped());
@@ -177,9 +167,7 @@ impl<'t> Group<'t> {
             thread::sleep(LOOK_EVERY);
         }
         let took = cut.elapsed();
-        require(took < ends, || {
-            format!("its command ran {:?} past its tenure", took - ends)
-        })?;
+        require(took < ends, || format!("its command ran {:?} past its tenure", took - ends))?;
         self.answers()?;
         Ok((started, ends - took))
     }
@@ -220,9 +208,7 @@ impl Member {
             let pid = self.process.id();
             format!("process {pid} has not started its command within {within:?}: {error}")
         })?;
-        let mut pids = line
-            .split(' ')
-            .map(|it| it.parse().ok().and_then(Pid::from_raw));
+        let mut pids = line.split(' ').map(|it| it.parse().ok().and_then(Pid::from_raw));
         match (pids.next().flatten(), pids.next().flatten()) {
             (Some(command), Some(guardian)) => Ok((command, guardian)),
             _ => Err(format!("no process ids: {line}").into()),

@@ -18,16 +18,12 @@ pub(super) fn group(context: &FaultContext<'_>) -> Result<String> {
     let (mut members, leader) = testbed.settled(OPTIONS)?;
     for member in members.everyone() {
         let reach = &members.status(member)?["groups"][0]["reach"];
-        require(reach == BY_MULTICAST, || {
-            format!("member {member} sends by {reach}")
-        })?;
+        require(reach == BY_MULTICAST, || format!("member {member} sends by {reach}"))?;
     }
     let killed = members.end(leader, Signal::KILL)?;
     let (_, known) = next_leader(&mut members, leader)?;
     let took_ms = milliseconds(killed, known);
     drop(members);
     let without = without_multicasts(testbed)?;
-    Ok(format!(
-        "a killed leader is replaced in {took_ms:.0} ms; without multicasts {without}"
-    ))
+    Ok(format!("a killed leader is replaced in {took_ms:.0} ms; without multicasts {without}"))
 }

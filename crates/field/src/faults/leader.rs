@@ -37,10 +37,7 @@ pub(super) fn paused(context: &FaultContext<'_>) -> Result<String> {
     members.signal(leader, Signal::STOP)?;
     let (next, _) = next_leader(&mut members, leader)?;
     members.listen_for(Duration::from_millis(300));
-    let (stood_by, had_said) = (
-        members.report_count(&survivors),
-        members.reports(leader).len(),
-    );
+    let (stood_by, had_said) = (members.report_count(&survivors), members.reports(leader).len());
     let began = members.signal(leader, Signal::CONT)?;
     let (_, known) = members.agree(&everyone, &[next], Duration::from_secs(1))?;
     members.listen_for(Duration::from_secs(1));
@@ -67,10 +64,7 @@ pub(super) fn lifeline_cut(context: &FaultContext<'_>) -> Result<String> {
         address(leader)
     );
     context.testbed.hosts.filter(follower, &rules)?;
-    context
-        .testbed
-        .hosts
-        .sever(follower, &address(leader), PORT)?;
+    context.testbed.hosts.sever(follower, &address(leader), PORT)?;
     members.listen_for(Duration::from_secs(2));
     members.require_unmoved(before)?;
     Ok("no change".to_owned())

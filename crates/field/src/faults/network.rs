@@ -122,17 +122,13 @@ pub(super) fn without_multicasts(testbed: Testbed<'_>) -> Result<String> {
     members.require_unmoved(before + 1)?;
     for &member in &everyone {
         let reach = &members.status(member)?["groups"][0]["reach"];
-        require(reach == "unicast", || {
-            format!("member {member} still sends by {reach}")
-        })?;
+        require(reach == "unicast", || format!("member {member} still sends by {reach}"))?;
     }
     let killed = members.end(leader, Signal::KILL)?;
     let survivors = members.all_but(leader);
     let (_, known) = members.agree(&survivors, &survivors, LASTS)?;
     let took_ms = milliseconds(killed, known);
-    Ok(format!(
-        "all go on by unicast, and replace a killed leader in {took_ms:.0} ms"
-    ))
+    Ok(format!("all go on by unicast, and replace a killed leader in {took_ms:.0} ms"))
 }
 
 fn join_at_the_one_before(
@@ -145,10 +141,7 @@ fn join_at_the_one_before(
         _ => member - 1,
     };
     let place = testbed.place(before, PORT).to_string();
-    members.start_with(
-        member,
-        &[OPTIONS, &["--insecure", "--join", &place]].concat(),
-    )
+    members.start_with(member, &[OPTIONS, &["--insecure", "--join", &place]].concat())
 }
 
 /// The other members keep agreeing, with few changes. Returns the number of changes.

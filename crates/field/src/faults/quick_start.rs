@@ -42,9 +42,8 @@ const NEXT_WITHIN: Duration = Duration::from_secs(2);
 
 pub(super) fn walk(context: &FaultContext<'_>) -> Result<String> {
     let work_dir = WorkDir::make()?;
-    let shells: Result<Vec<Shell<'_>>> = (0..NAMES.len())
-        .map(|host| Shell::new(context.testbed, host, &work_dir.0))
-        .collect();
+    let shells: Result<Vec<Shell<'_>>> =
+        (0..NAMES.len()).map(|host| Shell::new(context.testbed, host, &work_dir.0)).collect();
     let shells = shells?;
     let hosts: Vec<usize> = (0..shells.len()).collect();
 

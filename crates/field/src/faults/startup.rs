@@ -47,14 +47,11 @@ pub(super) fn unresolvable_seed(context: &FaultContext<'_>) -> Result<String> {
     let output = command.output()?;
     require(output.status.success(), || ended(&output))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    require(
-        said.contains("WARN") && said.contains("nowhere.invalid"),
-        || format!("an unresolvable seed is not warned of: {said}"),
-    )?;
-    let events = String::from_utf8_lossy(&output.stdout);
-    require(events.contains("\"leads\":true"), || {
-        format!("it did not go on: {events}")
+    require(said.contains("WARN") && said.contains("nowhere.invalid"), || {
+        format!("an unresolvable seed is not warned of: {said}")
     })?;
+    let events = String::from_utf8_lossy(&output.stdout);
+    require(events.contains("\"leads\":true"), || format!("it did not go on: {events}"))?;
     Ok("it leads a group of one".to_owned())
 }
 
@@ -93,9 +90,5 @@ fn refused(output: &Output, words: &[&str]) -> Result<String> {
 }
 
 fn ended(output: &Output) -> String {
-    format!(
-        "ended with {}: {}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr).trim()
-    )
+    format!("ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim())
 }

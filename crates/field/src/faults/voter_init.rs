@@ -69,13 +69,10 @@ pub(super) fn recorded_answers(context: &FaultContext<'_>) -> Result<String> {
     drop(replayer);
     let said = String::from_utf8_lossy(&second.stderr).into_owned();
     let expected = "0 of the 2 voters that are needed answered";
-    require(
-        second.status.code() == Some(1) && said.contains(expected),
-        || {
-            let printed = String::from_utf8_lossy(&second.stdout).into_owned();
-            format!("with nobody there to answer the voter was told: {printed}{said}")
-        },
-    )?;
+    require(second.status.code() == Some(1) && said.contains(expected), || {
+        let printed = String::from_utf8_lossy(&second.stdout).into_owned();
+        format!("with nobody there to answer the voter was told: {printed}{said}")
+    })?;
     Ok(format!("{recorded} datagrams sent again in vain"))
 }
 

@@ -64,9 +64,7 @@ pub(super) struct ElectionResults {
 impl ElectionResults {
     /// Computes the results from the records of all members.
     pub(super) fn of(windows: &[Window], records: &[Record]) -> Self {
-        let called = windows
-            .iter()
-            .filter_map(|it| ElectionResult::of(*it, records));
+        let called = windows.iter().filter_map(|it| ElectionResult::of(*it, records));
         let called: Vec<ElectionResult> = called.collect();
         let uncalled = windows.len() - called.len();
         Self { called, uncalled }
@@ -116,10 +114,7 @@ impl ElectionResult {
         for record in survivors() {
             result.add_member(record, window, sequence, &first_callers);
         }
-        let first = Window {
-            to_ns: ended_ns,
-            ..window
-        };
+        let first = Window { to_ns: ended_ns, ..window };
         result.judge(survivors(), first);
         Some(result)
     }
@@ -234,12 +229,7 @@ pub(super) fn called_for_nothing(windows: &[Window], records: &[Record]) -> usiz
     let (Some(first), Some(last)) = (windows.first(), windows.last()) else {
         return 0;
     };
-    let all = Window {
-        killed: 0,
-        from_ns: first.from_ns,
-        to_ns: last.to_ns,
-        in_time: true,
-    };
+    let all = Window { killed: 0, from_ns: first.from_ns, to_ns: last.to_ns, in_time: true };
     let is_in = |at_ns: &u64| {
         let holds = |window: &Window| (window.from_ns..window.to_ns).contains(at_ns);
         windows.iter().any(holds)
@@ -269,30 +259,16 @@ mod tests {
     use super::super::record::{ElectionRound, Event, EventKind, MessageKind, Record};
     use super::{ElectionResult, ElectionResults, MessageCount, Window, called_for_nothing};
 
-    const ROUND: ElectionRound = ElectionRound {
-        sequence: 4,
-        number: 1,
-    };
-    const WINDOW: Window = Window {
-        killed: 9,
-        from_ns: 10,
-        to_ns: 100,
-        in_time: true,
-    };
+    const ROUND: ElectionRound = ElectionRound { sequence: 4, number: 1 };
+    const WINDOW: Window = Window { killed: 9, from_ns: 10, to_ns: 100, in_time: true };
 
     fn record(id: u64, events: &[(u64, EventKind)]) -> Record {
         let event = |&(at_ns, what): &(u64, EventKind)| Event { at_ns, what };
-        Record {
-            id,
-            events: events.iter().map(event).collect(),
-        }
+        Record { id, events: events.iter().map(event).collect() }
     }
 
     fn call(at_ns: u64) -> (u64, EventKind) {
-        (
-            at_ns,
-            EventKind::SendsMulticast(MessageKind::Initiation(ROUND)),
-        )
+        (at_ns, EventKind::SendsMulticast(MessageKind::Initiation(ROUND)))
     }
 
     fn called(at_ns: u64, by: u64) -> (u64, EventKind) {
@@ -300,18 +276,12 @@ mod tests {
     }
 
     fn prefer(at_ns: u64) -> (u64, EventKind) {
-        (
-            at_ns,
-            EventKind::SendsUnicast(MessageKind::Preference(ROUND)),
-        )
+        (at_ns, EventKind::SendsUnicast(MessageKind::Preference(ROUND)))
     }
 
     fn decide(at_ns: u64, choice: u64) -> (u64, EventKind) {
         let round = ROUND;
-        (
-            at_ns,
-            EventKind::SendsMulticast(MessageKind::Decision { round, choice }),
-        )
+        (at_ns, EventKind::SendsMulticast(MessageKind::Decision { round, choice }))
     }
 
     fn names(at_ns: u64, leader: Option<u64>, corrected: bool) -> (u64, EventKind) {
@@ -323,10 +293,7 @@ mod tests {
     fn records() -> Vec<Record> {
         let agree = names(60, Some(2), false);
         vec![
-            record(
-                1,
-                &[names(5, Some(9), false), call(20), called(30, 3), agree],
-            ),
+            record(1, &[names(5, Some(9), false), call(20), called(30, 3), agree]),
             record(2, &[called(21, 1), prefer(40), decide(50, 2), agree]),
             record(3, &[call(30), prefer(41), prefer(42), decide(51, 2), agree]),
         ]
@@ -335,25 +302,12 @@ mod tests {
     #[test]
     fn messages_after_a_repeated_call_are_counted_apart() {
         let result = ElectionResult::of(WINDOW, &records()).expect("it was called");
-        let whole = MessageCount {
-            unicasts: 3,
-            multicasts: 4,
-            calls: 2,
-            relaying: 2,
-        };
+        let whole = MessageCount { unicasts: 3, multicasts: 4, calls: 2, relaying: 2 };
         assert_eq!(result.whole, whole);
-        let in_time = MessageCount {
-            unicasts: 1,
-            multicasts: 2,
-            calls: 1,
-            relaying: 1,
-        };
+        let in_time = MessageCount { unicasts: 1, multicasts: 2, calls: 1, relaying: 1 };
         assert_eq!(result.in_time(), in_time);
         assert!(result.strong);
-        assert_eq!(
-            (result.called_ns, result.rounds, result.elections),
-            (20, 1, 1)
-        );
+        assert_eq!((result.called_ns, result.rounds, result.elections), (20, 1, 1));
     }
 
     #[test]
@@ -368,14 +322,8 @@ mod tests {
         let corrected = with(names(70, Some(2), true));
         assert_eq!((corrected.strong, corrected.corrected), (false, 1));
         assert!(with(names(170, Some(1), false)).strong, "later");
-        let round = ElectionRound {
-            sequence: 5,
-            number: 1,
-        };
-        let again = with((
-            80,
-            EventKind::SendsMulticast(MessageKind::Initiation(round)),
-        ));
+        let round = ElectionRound { sequence: 5, number: 1 };
+        let again = with((80, EventKind::SendsMulticast(MessageKind::Initiation(round))));
         assert_eq!((again.strong, again.elections), (true, 2));
         assert_eq!(with(decide(52, 9)).for_the_dead, 1);
         assert_eq!(ElectionResult::of(WINDOW, &records()[..0]), None);
@@ -383,16 +331,8 @@ mod tests {
 
     #[test]
     fn late_or_uncalled_election_is_no_success() {
-        let late = Window {
-            in_time: false,
-            ..WINDOW
-        };
-        let uncalled = Window {
-            from_ns: 200,
-            to_ns: 300,
-            in_time: false,
-            ..WINDOW
-        };
+        let late = Window { in_time: false, ..WINDOW };
+        let uncalled = Window { from_ns: 200, to_ns: 300, in_time: false, ..WINDOW };
         let accounts = ElectionResults::of(&[WINDOW, late, uncalled, WINDOW], &records());
         let strong: Vec<bool> = accounts.called.iter().map(|it| it.strong).collect();
         assert_eq!(strong, [true, false, true]);
@@ -404,12 +344,7 @@ mod tests {
 
     #[test]
     fn elections_between_windows_are_counted() {
-        let later = Window {
-            killed: 9,
-            from_ns: 200,
-            to_ns: 300,
-            in_time: true,
-        };
+        let later = Window { killed: 9, from_ns: 200, to_ns: 300, in_time: true };
         let mut all = records();
         assert_eq!(called_for_nothing(&[WINDOW, later], &all), 0);
         all[0].events.push(record(1, &[call(150)]).events[0]);

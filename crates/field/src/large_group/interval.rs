@@ -26,11 +26,7 @@ impl Estimate {
             return estimate;
         }
         let off = Self::of_share(0, values.len()).high;
-        Self {
-            low: estimate.mean - off,
-            high: estimate.mean + off,
-            ..estimate
-        }
+        Self { low: estimate.mean - off, high: estimate.mean + off, ..estimate }
     }
 
     /// A single value gives the interval [0, 1]. Without values, all fields are NaN.
@@ -99,11 +95,7 @@ mod tests {
     fn estimates_agree_if_their_intervals_overlap() {
         let told = json!({"mean": 2.0, "ci95": [1.0, 3.0], "min": 0.0, "max": 9.0});
         let first = Estimate::read(&told).expect("it has all three");
-        let at = |low, high| Estimate {
-            mean: (low + high) / 2.0,
-            low,
-            high,
-        };
+        let at = |low, high| Estimate { mean: (low + high) / 2.0, low, high };
         assert!(first.agrees(&at(2.5, 4.0)));
         assert!(at(2.5, 4.0).agrees(&first));
         assert!(!first.agrees(&at(3.1, 4.0)));

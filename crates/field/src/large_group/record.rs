@@ -118,18 +118,14 @@ fn identity(value: &Value) -> Option<u64> {
 
 fn round(message: &Value) -> Option<ElectionRound> {
     let round = &message["round"];
-    Some(ElectionRound {
-        sequence: round["sequence"].as_u64()?,
-        number: round["number"].as_u64()?,
-    })
+    Some(ElectionRound { sequence: round["sequence"].as_u64()?, number: round["number"].as_u64()? })
 }
 
 fn received_call(line: &Value) -> Option<EventKind> {
     match message_kind(line)? {
-        MessageKind::Initiation(round) => Some(EventKind::ReceivesCall {
-            by: identity(&line["from"])?,
-            round,
-        }),
+        MessageKind::Initiation(round) => {
+            Some(EventKind::ReceivesCall { by: identity(&line["from"])?, round })
+        }
         MessageKind::Preference(_) | MessageKind::Decision { .. } | MessageKind::Other => None,
     }
 }
@@ -163,25 +159,13 @@ mod tests {
 {"time":2.6,"kind":"send","from":"5","to":"7","name":"question","message":"Question"}
 {"time":2.7,"kind":"sen"#;
         let record = Record::read(text).expect("it started");
-        let round = ElectionRound {
-            sequence: 3,
-            number: 1,
-        };
+        let round = ElectionRound { sequence: 3, number: 1 };
         let names = |leader, corrected| EventKind::Names { leader, corrected };
         let expected = [
-            (
-                2_000_000_000,
-                EventKind::SendsMulticast(MessageKind::Initiation(round)),
-            ),
+            (2_000_000_000, EventKind::SendsMulticast(MessageKind::Initiation(round))),
             (2_100_000_000, EventKind::ReceivesCall { by: 7, round }),
-            (
-                2_200_000_000,
-                EventKind::SendsUnicast(MessageKind::Preference(round)),
-            ),
-            (
-                2_300_000_000,
-                EventKind::SendsMulticast(MessageKind::Decision { round, choice: 7 }),
-            ),
+            (2_200_000_000, EventKind::SendsUnicast(MessageKind::Preference(round))),
+            (2_300_000_000, EventKind::SendsMulticast(MessageKind::Decision { round, choice: 7 })),
             (2_400_000_000, names(None, false)),
             (2_500_000_000, names(Some(7), true)),
             (2_600_000_000, EventKind::SendsUnicast(MessageKind::Other)),

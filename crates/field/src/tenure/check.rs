@@ -58,10 +58,7 @@ fn fences(evidence: &Evidence) -> Vec<Violation> {
         let first = holders.entry(fence).or_insert_with(|| holder.clone());
         if *first != holder {
             let holders = [first.clone(), holder];
-            found.push(Violation {
-                at_ns,
-                kind: ViolationKind::SharedFence { fence, holders },
-            });
+            found.push(Violation { at_ns, kind: ViolationKind::SharedFence { fence, holders } });
         }
     }
     found
@@ -144,17 +141,10 @@ impl fmt::Display for Violation {
         write!(f, "at {}: ", self.at_ns)?;
         match &self.kind {
             ViolationKind::SharedFence { fence, holders } => {
-                write!(
-                    f,
-                    "fence {fence} has two holders: {}",
-                    holders.join(" and ")
-                )
+                write!(f, "fence {fence} has two holders: {}", holders.join(" and "))
             }
             ViolationKind::FenceFell { before, after } => {
-                write!(
-                    f,
-                    "a tenure with fence {after} began after one with {before}"
-                )
+                write!(f, "a tenure with fence {after} began after one with {before}")
             }
             ViolationKind::TwoHolders { holders, ns } => write!(
                 f,
@@ -182,22 +172,12 @@ mod tests {
     use super::{Belief, Evidence, LogLine, Pause, ViolationKind, violations};
 
     fn belief(process: u32, fence: u64, first_ns: u64, last_ns: u64) -> Belief {
-        Belief {
-            member: format!("h{}", process / 10),
-            process,
-            fence,
-            first_ns,
-            last_ns,
-        }
+        Belief { member: format!("h{}", process / 10), process, fence, first_ns, last_ns }
     }
 
     fn line(process: u32, fence: u64, at_ns: u64) -> LogLine {
         let member = format!("h{}", process / 10);
-        LogLine {
-            fence,
-            at_ns,
-            member,
-        }
+        LogLine { fence, at_ns, member }
     }
 
     /// Three valid tenures. The first writer was restarted and held tenure again.
@@ -208,12 +188,7 @@ mod tests {
                 belief(20, 2, 300, 400),
                 belief(11, 5, 500, 600),
             ],
-            writes: vec![
-                line(10, 1, 150),
-                line(10, 1, 250),
-                line(20, 2, 350),
-                line(11, 5, 550),
-            ],
+            writes: vec![line(10, 1, 150), line(10, 1, 250), line(20, 2, 350), line(11, 5, 550)],
             refused: vec![line(10, 1, 360)],
         }
     }
@@ -239,14 +214,8 @@ mod tests {
     #[test]
     fn fence_with_two_holders_is_found_even_after_a_restart() {
         let shared = |holders| [ViolationKind::SharedFence { fence: 5, holders }];
-        check(
-            |it| it.beliefs.push(belief(30, 5, 700, 800)),
-            &shared(names(11, 30)),
-        );
-        check(
-            |it| it.beliefs.push(belief(12, 5, 700, 800)),
-            &shared(names(11, 12)),
-        );
+        check(|it| it.beliefs.push(belief(30, 5, 700, 800)), &shared(names(11, 30)));
+        check(|it| it.beliefs.push(belief(12, 5, 700, 800)), &shared(names(11, 12)));
     }
 
     #[test]
@@ -262,18 +231,10 @@ mod tests {
     fn two_simultaneous_holders_are_found_even_if_not_adjacent() {
         let holders = names(20, 11);
         let ns = 30;
-        check(
-            |it| it.beliefs[1].last_ns = 530,
-            &[ViolationKind::TwoHolders { holders, ns }],
-        );
-        let two = |first, second, ns| ViolationKind::TwoHolders {
-            holders: names(first, second),
-            ns,
-        };
-        check(
-            |it| it.beliefs[0].last_ns = 530,
-            &[two(10, 20, 100), two(10, 11, 30)],
-        );
+        check(|it| it.beliefs[1].last_ns = 530, &[ViolationKind::TwoHolders { holders, ns }]);
+        let two =
+            |first, second, ns| ViolationKind::TwoHolders { holders: names(first, second), ns };
+        check(|it| it.beliefs[0].last_ns = 530, &[two(10, 20, 100), two(10, 11, 30)]);
     }
 
     #[test]
@@ -282,39 +243,25 @@ mod tests {
             above: above.to_owned(),
             line: line.to_owned(),
         };
-        check(
-            |it| it.writes.insert(3, line(10, 1, 360)),
-            &[out_of_order("2 350 h2", "1 360 h1")],
-        );
-        check(
-            |it| it.writes.push(line(11, 5, 540)),
-            &[out_of_order("5 550 h1", "5 540 h1")],
-        );
+        check(|it| it.writes.insert(3, line(10, 1, 360)), &[out_of_order("2 350 h2", "1 360 h1")]);
+        check(|it| it.writes.push(line(11, 5, 540)), &[out_of_order("5 550 h1", "5 540 h1")]);
     }
 
     #[test]
     fn write_without_tenure_is_found() {
-        let never = |line: &str| ViolationKind::NeverHeld {
-            line: line.to_owned(),
-        };
+        let never = |line: &str| ViolationKind::NeverHeld { line: line.to_owned() };
         check(|it| it.writes.push(line(30, 5, 560)), &[never("5 560 h3")]);
         check(|it| it.writes.push(line(11, 6, 560)), &[never("6 560 h1")]);
     }
 
     #[test]
     fn belief_that_outlives_a_pause_is_reported() {
-        let pause = |process, stopped_ns, continued_ns| Pause {
-            process,
-            stopped_ns,
-            continued_ns,
-        };
+        let pause = |process, stopped_ns, continued_ns| Pause { process, stopped_ns, continued_ns };
         assert_eq!(violations(&good(), &[pause(20, 400, 1_000)]), []);
         // The process got a new tenure after the pause.
         assert_eq!(violations(&good(), &[pause(11, 450, 490)]), []);
         let found = violations(&good(), &[pause(20, 350, 390)]);
-        let [found] = &found[..] else {
-            panic!("one: {found:?}")
-        };
+        let [found] = &found[..] else { panic!("one: {found:?}") };
         let ns = 10;
         let holder = "h2 (process 20)".to_owned();
         assert_eq!(found.kind, ViolationKind::BelievedOn { holder, ns });

@@ -44,11 +44,10 @@ pub(super) fn mend_full(
     voter: usize,
     promised: &[u8],
 ) -> Result<Vec<Pause>> {
-    let pauses = depose_until(
-        writers,
-        "a voter whose disk is full has saved nothing",
-        |writers| Ok(writers.promised(voter)? != promised),
-    )?;
+    let pauses =
+        depose_until(writers, "a voter whose disk is full has saved nothing", |writers| {
+            Ok(writers.promised(voter)? != promised)
+        })?;
     writers.free(voter)?;
     Ok(pauses)
 }
@@ -57,9 +56,8 @@ pub(super) fn mend_full(
 /// accept writes and waits until the voter saves again.
 pub(super) fn mend_refusing(writers: &mut Writers<'_>, voter: usize) -> Result<Vec<Pause>> {
     let missing = "a voter whose disk refuses writes does not say so";
-    let pauses = depose_until(writers, missing, |writers| {
-        writers.has_logged(voter, tells_of_refusal)
-    })?;
+    let pauses =
+        depose_until(writers, missing, |writers| writers.has_logged(voter, tells_of_refusal))?;
     require_holder(writers)?;
     let promised = writers.promised(voter)?;
     writers.accept_writes(voter)?;

@@ -130,10 +130,7 @@ fn beliefs(member: &str, process: u32, lines: &str) -> Result<Vec<Belief>> {
 
 /// Returns the numbers of a line if there are exactly `N`.
 pub(super) fn numbers<const N: usize>(line: &str) -> Option<[u64; N]> {
-    let numbers: Vec<u64> = line
-        .split(' ')
-        .map(|word| word.parse().ok())
-        .collect::<Option<_>>()?;
+    let numbers: Vec<u64> = line.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
     numbers.try_into().ok()
 }
 

@@ -80,10 +80,7 @@ pub(super) fn carry_out(writers: &mut Writers<'_>, round: &Round) -> Result<Roun
 /// Returns the times at which the faults begin and end, in order.
 fn times(round: &Round) -> Vec<(u64, usize, bool)> {
     let both = |(index, fault): (usize, &ScheduledFault)| {
-        [
-            (fault.begins_ms, index, true),
-            (fault.ends_ms, index, false),
-        ]
+        [(fault.begins_ms, index, true), (fault.ends_ms, index, false)]
     };
     let mut times: Vec<_> = round.iter().enumerate().flat_map(both).collect();
     times.sort_by_key(|&(at, index, begins)| (at, index, !begins));
@@ -104,12 +101,7 @@ impl ActiveFault {
             FaultKind::Stalled { .. } => writers.holder().map_or(0, |(member, _)| member),
             _ => target,
         };
-        let mut it = Self {
-            fault,
-            member,
-            stopped: None,
-            promised: Vec::new(),
-        };
+        let mut it = Self { fault, member, stopped: None, promised: Vec::new() };
         let others: Vec<usize> = (0..MEMBERS).filter(|&it| it != member).collect();
         match fault.kind {
             FaultKind::Killed => writers.kill(member)?,
@@ -139,10 +131,7 @@ impl ActiveFault {
             FaultKind::DiskRefuses { restarts } => {
                 // A process reports a refusal once. Only a new process is certain to report it
                 // again.
-                it.restart(
-                    writers,
-                    writers.has_logged(member, disks::tells_of_refusal)?,
-                )?;
+                it.restart(writers, writers.has_logged(member, disks::tells_of_refusal)?)?;
                 writers.refuse_writes(member)?;
                 it.restart(writers, restarts)?;
             }
@@ -257,11 +246,7 @@ pub(super) fn go_on(
         return Ok(None);
     };
     let outlasted_ttl = milliseconds(stopped_ns, continued_ns) > TTL_MS as f64;
-    Ok((process == same && outlasted_ttl).then_some(Pause {
-        process,
-        stopped_ns,
-        continued_ns,
-    }))
+    Ok((process == same && outlasted_ttl).then_some(Pause { process, stopped_ns, continued_ns }))
 }
 
 /// Fails unless the member's log shows that its calendar was set.

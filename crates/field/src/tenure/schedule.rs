@@ -79,10 +79,7 @@ const DECK: [FaultKind; 11] = [
     FaultKind::DiskFull { restarts: true },
     FaultKind::DiskRefuses { restarts: true },
     FaultKind::StateLost,
-    FaultKind::Clock {
-        forward: true,
-        restarts: true,
-    },
+    FaultKind::Clock { forward: true, restarts: true },
     FaultKind::Stalled { ms: 0 },
 ];
 
@@ -116,10 +113,7 @@ impl FaultKind {
     }
 
     fn is_of_disk(self) -> bool {
-        matches!(
-            self,
-            Self::DiskFull { .. } | Self::DiskRefuses { .. } | Self::StateLost
-        )
+        matches!(self, Self::DiskFull { .. } | Self::DiskRefuses { .. } | Self::StateLost)
     }
 
     fn is_of_network(self) -> bool {
@@ -145,10 +139,7 @@ impl FaultKind {
 
 /// Draws `rounds` rounds, divided among several groups.
 pub(super) fn draw(seed: u64, rounds: usize) -> Vec<GroupPlan> {
-    let mut dealer = Dealer {
-        chance: Chance::from_seed(seed),
-        deck: Vec::new(),
-    };
+    let mut dealer = Dealer { chance: Chance::from_seed(seed), deck: Vec::new() };
     let mut plans = Vec::new();
     let mut left = rounds;
     while left > 0 {
@@ -191,12 +182,7 @@ impl Dealer {
             0 => Target::Holder,
             _ => Target::Member(self.chance.below(MEMBERS)),
         };
-        ScheduledFault {
-            kind,
-            target,
-            begins_ms,
-            ends_ms,
-        }
+        ScheduledFault { kind, target, begins_ms, ends_ms }
     }
 
     fn kind(&mut self, fits: impl Fn(FaultKind) -> bool) -> FaultKind {
@@ -209,19 +195,16 @@ impl Dealer {
         };
         let mut flip = || self.chance.below(2) == 0;
         match self.deck.remove(at) {
-            FaultKind::Partition { .. } => FaultKind::Partition {
-                others: self.chance.below(MEMBERS / 2),
-            },
+            FaultKind::Partition { .. } => {
+                FaultKind::Partition { others: self.chance.below(MEMBERS / 2) }
+            }
             FaultKind::OneWay { .. } => FaultKind::OneWay { is_deaf: flip() },
-            FaultKind::Loss { .. } => FaultKind::Loss {
-                percent: 10 + self.chance.below(50) as u32,
-            },
+            FaultKind::Loss { .. } => {
+                FaultKind::Loss { percent: 10 + self.chance.below(50) as u32 }
+            }
             FaultKind::DiskFull { .. } => FaultKind::DiskFull { restarts: flip() },
             FaultKind::DiskRefuses { .. } => FaultKind::DiskRefuses { restarts: flip() },
-            FaultKind::Clock { .. } => FaultKind::Clock {
-                forward: flip(),
-                restarts: flip(),
-            },
+            FaultKind::Clock { .. } => FaultKind::Clock { forward: flip(), restarts: flip() },
             FaultKind::Stalled { .. } => FaultKind::Stalled {
                 ms: TTL_MS / 3 + self.chance.below(TTL_MS as usize / 4) as u64,
             },
@@ -248,11 +231,7 @@ mod tests {
 
     fn faults(seed: u64, rounds: usize) -> Vec<ScheduledFault> {
         let plans = draw(seed, rounds);
-        plans
-            .into_iter()
-            .flat_map(|it| it.rounds)
-            .flatten()
-            .collect()
+        plans.into_iter().flat_map(|it| it.rounds).flatten().collect()
     }
 
     #[test]
@@ -260,10 +239,8 @@ mod tests {
         assert_eq!(draw(7, 25), draw(7, 25));
         assert_ne!(draw(7, 25), draw(8, 25));
         let plans = draw(7, 25);
-        let lengths: Vec<(usize, usize)> = plans
-            .iter()
-            .map(|it| (it.voters, it.rounds.len()))
-            .collect();
+        let lengths: Vec<(usize, usize)> =
+            plans.iter().map(|it| (it.voters, it.rounds.len())).collect();
         assert_eq!(lengths, [(5, 10), (3, 10), (5, 5)]);
     }
 
@@ -280,18 +257,12 @@ mod tests {
 
     #[test]
     fn faults_of_one_round_do_not_undo_each_other() {
-        for round in (0..100)
-            .flat_map(|seed| draw(seed, 10))
-            .flat_map(|it| it.rounds)
-        {
+        for round in (0..100).flat_map(|seed| draw(seed, 10)).flat_map(|it| it.rounds) {
             if let [first, second] = round[..] {
                 assert!(first.kind.goes_with(second.kind), "{round:?}");
             }
         }
-        let (loss, cut) = (
-            FaultKind::Loss { percent: 10 },
-            FaultKind::Partition { others: 1 },
-        );
+        let (loss, cut) = (FaultKind::Loss { percent: 10 }, FaultKind::Partition { others: 1 });
         assert!(!loss.goes_with(cut));
         assert!(!FaultKind::StateLost.goes_with(FaultKind::StateLost));
         assert!(FaultKind::StateLost.goes_with(loss));

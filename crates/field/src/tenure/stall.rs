@@ -51,10 +51,7 @@ impl StalledProcess {
             .args(["-p", &process.to_string(), "-P"])
             .arg(format!("socket:[{socket}]"))
             .args(["-e", "trace=recvfrom", "-e"])
-            .arg(format!(
-                "inject=recvfrom:delay_enter={}:when=2",
-                AT_MOST.as_micros()
-            ))
+            .arg(format!("inject=recvfrom:delay_enter={}:when=2", AT_MOST.as_micros()))
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let tracer = command.spawn()?;

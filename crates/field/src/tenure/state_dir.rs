@@ -28,12 +28,8 @@ impl StateDir {
     pub(super) fn make(name: &str) -> Result<Self> {
         let path = std::env::temp_dir().join(name);
         fs::create_dir(&path)?;
-        let mut state_dir = Self {
-            path,
-            mounted: Vec::new(),
-            disks_can_refuse: true,
-            is_kept: false,
-        };
+        let mut state_dir =
+            Self { path, mounted: Vec::new(), disks_can_refuse: true, is_kept: false };
         // The images are in memory, so that voters do not wait for the machine's disk.
         state_dir.mount_at(state_dir.images(), &mut tmpfs())?;
         Ok(state_dir)

@@ -71,9 +71,7 @@ impl Tally {
             "Rounds of faults under tenure of {TTL_MS} ms; one with two faults counts for both. Longest time \
              without a holder and time with two of them in milliseconds:"
         );
-        let headings = [
-            "rounds", "tenures", "vacant", "accepted", "refused", "two hold", "wrong",
-        ];
+        let headings = ["rounds", "tenures", "vacant", "accepted", "refused", "two hold", "wrong"];
         let mut table = report.table(&title, &headings);
         for name in schedule::names() {
             let sum = self.total(|it| it.kinds.contains(&name));

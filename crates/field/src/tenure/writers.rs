@@ -131,15 +131,8 @@ impl<'a> Writers<'a> {
         let place = format!("{}:{PORT}", address(member));
         command
             .args(["--group", &self.group, "--name", &name(member)])
-            .args([
-                "--voters",
-                &voters(self.voters),
-                "--ttl",
-                &format!("{TTL_MS}ms"),
-            ])
-            .args([
-                "--key", KEY, "--bind", &place, "--listen", "300ms", "--state",
-            ])
+            .args(["--voters", &voters(self.voters), "--ttl", &format!("{TTL_MS}ms")])
+            .args(["--key", KEY, "--bind", &place, "--listen", "300ms", "--state"])
             .arg(self.state_dir.disk(&name(member)));
     }
 
@@ -185,11 +178,7 @@ impl Writers<'_> {
         let process = command.spawn()?;
         let belief = format!("belief.{}.{}", name(member), process.id());
         let belief = self.state_dir.path.join(belief);
-        self.writers[member] = Some(Writer {
-            process,
-            log,
-            belief,
-        });
+        self.writers[member] = Some(Writer { process, log, belief });
         Ok(())
     }
 
@@ -251,9 +240,7 @@ impl Writers<'_> {
     }
 
     pub(super) fn free(&self, voter: usize) -> Result<()> {
-        Ok(fs::remove_file(
-            self.state_dir.disk(&name(voter)).join("filler"),
-        )?)
+        Ok(fs::remove_file(self.state_dir.disk(&name(voter)).join("filler"))?)
     }
 
     /// True if a voter's disk can be made to refuse writes.

@@ -24,23 +24,13 @@ pub(crate) struct Cheater {
 impl Cheater {
     /// Creates the cheater at `place`.
     pub(crate) fn new(place: u32, members: u32, honest: Config, segment: Segment) -> Self {
-        let setting = Setting {
-            honest,
-            members,
-            cheaters: vec![segment.clone()],
-        };
+        let setting = Setting { honest, members, cheaters: vec![segment.clone()] };
         let mut seat = Seat::of(MemberId(place.into()), &setting);
         // The plan is not part of the draw: the transcript contains only the random words of an
         // honest member.
         let seed = getrandom::u64().expect("the operating system has randomness");
         seat.plan(&mut Seeds::new(seed, 0).rng(Stream::Faults));
-        Self {
-            place,
-            seat,
-            setting,
-            segment,
-            has_concluded: false,
-        }
+        Self { place, seat, setting, segment, has_concluded: false }
     }
 
     fn is_fellow(&self, MemberId(id): MemberId) -> bool {
@@ -50,11 +40,9 @@ impl Cheater {
     /// Signs what an honest member would: the cheater has nothing to hide.
     fn conclude(&mut self, told: Option<Side>, io: &mut impl Io<Self>) {
         let outcome = match (self.seat.foreseen(), told) {
-            (_, Some(side)) => Outcome::Fault(Fault {
-                place: self.place,
-                round: 1,
-                cause: Cause::Told { side },
-            }),
+            (_, Some(side)) => {
+                Outcome::Fault(Fault { place: self.place, round: 1, cause: Cause::Told { side } })
+            }
             (Some(leader), None) => Outcome::Nominee(Candidate::new(leader.0, 0)),
             (None, None) => return,
         };
@@ -84,10 +72,7 @@ impl Protocol for Cheater {
                     true => Note::Whisper { whisper: message },
                     false => Note::Ring(message),
                 };
-                Input::Message {
-                    from,
-                    message: note,
-                }
+                Input::Message { from, message: note }
             }
             Input::Timer(timer) => Input::Timer(timer),
             Input::ViewChanged(change) => Input::ViewChanged(change),

@@ -46,9 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         marks: format!("{key}.drawn").into(),
         wait: Duration::from_secs(60),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(address).await?;
         let account = part.status();
@@ -74,10 +72,7 @@ fn segment(ring: &Ring, place: u32, text: &str) -> Result<Segment, String> {
             let names = names.split_once("..");
             let places =
                 names.and_then(|(from, to)| Some((ring.place_of(from)?, ring.place_of(to)?)));
-            (
-                cheat,
-                places.ok_or("who cheats: TYPE@FROM..TO, by names of members")?,
-            )
+            (cheat, places.ok_or("who cheats: TYPE@FROM..TO, by names of members")?)
         }
     };
     let cheat = cheat_of(cheat)?;
@@ -86,10 +81,10 @@ fn segment(ring: &Ring, place: u32, text: &str) -> Result<Segment, String> {
     // Cheaters communicate over the one link between them.
     match segment.fits(members) && segment.len(members) <= 2 && segment.holds(place, members) {
         true => Ok(segment),
-        false => Err(
-            "one cheats, or two neighbours, of whom this is one, among two others or more"
-                .to_owned(),
-        ),
+        false => {
+            Err("one cheats, or two neighbours, of whom this is one, among two others or more"
+                .to_owned())
+        }
     }
 }
 
@@ -104,9 +99,7 @@ fn cheat_of(name: &str) -> Result<Cheat, String> {
         "sp" => Cheat::SimulateProcessor,
         "sm" => Cheat::StaleMate,
         _ => {
-            return Err(format!(
-                "{name}: choose abort, df, im, cm, br, fm, nf, sp or sm"
-            ));
+            return Err(format!("{name}: choose abort, df, im, cm, br, fm, nf, sp or sm"));
         }
     })
 }

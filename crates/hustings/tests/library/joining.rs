@@ -68,10 +68,7 @@ async fn member_that_looks_like_a_voter_by_another_name_is_refused() {
     let joining = fenced("other-name", &voters, TTL, &home.0);
     let why = refused(joining.clone()).await;
     let is_named = why.contains("this member, `alpha`, is none of the voters");
-    assert!(
-        is_named && why.contains("--name alpha.example.org"),
-        "{why}"
-    );
+    assert!(is_named && why.contains("--name alpha.example.org"), "{why}");
     assert!(why.contains("set `must_vote` to false"), "{why}");
 
     let mut without = joining;
@@ -128,11 +125,7 @@ async fn invalid_options_are_refused_as_by_the_program_without_writing() {
     for (voters, ttl, says) in [
         (&["alpha"][..], millis(99), "ttl 99ms: too short: choose"),
         (&["alpha"], millis(3_600_001), "too long: choose from 100ms"),
-        (
-            &["alpha", "beta"],
-            TTL,
-            "2 voters (alpha, beta): name an odd",
-        ),
+        (&["alpha", "beta"], TTL, "2 voters (alpha, beta): name an odd"),
         (&[], TTL, "0 voters"),
         (&["alpha", "be ta", "c"], TTL, "`be ta`"),
         (&["alpha", "alpha", "c"], TTL, "is named twice"),

@@ -38,9 +38,5 @@ async fn waiting_for_tenure_sleeps_until_a_change() {
     // The runtime forces a future that never yields to pause, and wakes it after other tasks had
     // their turn.
     tokio::task::yield_now().await;
-    assert_eq!(
-        bell.0.load(Ordering::SeqCst),
-        0,
-        "nothing has changed since"
-    );
+    assert_eq!(bell.0.load(Ordering::SeqCst), 0, "nothing has changed since");
 }

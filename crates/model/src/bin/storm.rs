@@ -41,10 +41,7 @@ fn version(name: &str) -> Result<Version, String> {
     Version::named(name).ok_or_else(|| {
         let wrong: Vec<&str> = Version::wrong().map(|version| version.name).collect();
         let honest = Version::HONEST.name;
-        format!(
-            "choose {honest} or one of the wrong versions: {}",
-            wrong.join(", ")
-        )
+        format!("choose {honest} or one of the wrong versions: {}", wrong.join(", "))
     })
 }
 
@@ -87,9 +84,7 @@ fn replay(options: &Options, seed: u64) -> io::Result<ExitCode> {
 /// Runs storms until enough messages have arrived.
 fn weather(options: &Options) -> io::Result<ExitCode> {
     let bar = progress_of(options.messages);
-    let outcome = options
-        .version
-        .weather(options.messages, |messages| bar.set_position(messages));
+    let outcome = options.version.weather(options.messages, |messages| bar.set_position(messages));
     bar.finish_and_clear();
     let out = &mut io::stdout().lock();
     match options.format {
@@ -143,11 +138,7 @@ fn how_to_replay(version: Version, seed: u64, broken: &Broken) -> String {
 }
 
 fn code(is_well: bool) -> ExitCode {
-    if is_well {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn progress_of(messages: u64) -> ProgressBar {

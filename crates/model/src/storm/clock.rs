@@ -25,12 +25,7 @@ pub(super) struct Clock {
 impl Clock {
     /// A clock that shows units of `unit` microseconds and starts at `counted`.
     pub(super) fn new(unit: Micros, counted: Micros) -> Self {
-        Self {
-            since: 0,
-            counted: counted * MILLION,
-            rate_ppm: MILLION,
-            unit: unit * MILLION,
-        }
+        Self { since: 0, counted: counted * MILLION, rate_ppm: MILLION, unit: unit * MILLION }
     }
 
     pub(super) fn shows(&self, now: Micros) -> Instant {

@@ -18,9 +18,7 @@ impl Diary {
     }
 
     pub(super) fn open() -> Self {
-        Self {
-            lines: Some(Vec::new()),
-        }
+        Self { lines: Some(Vec::new()) }
     }
 
     pub(super) fn note(&mut self, now: Micros, line: impl FnOnce() -> String) {
@@ -44,23 +42,13 @@ impl fmt::Display for Said<'_> {
             Message::Would { ballot } => write!(f, "would {}", Short(ballot)),
             Message::Prepare { ballot } => write!(f, "prepare {}", Short(ballot)),
             Message::Promise { ballot } => write!(f, "promise {}", Short(ballot)),
-            Message::Propose {
-                ballot,
-                number,
-                ttl,
-            } => write!(f, "propose {} #{number} for {}", Short(ballot), ttl.0),
+            Message::Propose { ballot, number, ttl } => {
+                write!(f, "propose {} #{number} for {}", Short(ballot), ttl.0)
+            }
             Message::Grant { ballot, number } => write!(f, "grant {} #{number}", Short(ballot)),
-            Message::Refusal {
-                ballot,
-                question,
-                promised,
-                refused,
-            } => {
+            Message::Refusal { ballot, question, promised, refused } => {
                 let ballot = Short(ballot);
-                write!(
-                    f,
-                    "refuse {ballot} {question:?}, having promised {promised}: "
-                )?;
+                write!(f, "refuse {ballot} {question:?}, having promised {promised}: ")?;
                 match refused {
                     Refused::Held { holder, lasts } => {
                         write!(f, "held by {} for {}", holder.0, lasts.0)

@@ -91,11 +91,7 @@ impl Group {
     pub(super) fn nominee(&self, number: u64) -> usize {
         let others = self.members - self.voters;
         let rank = (number % (self.standing_voters + others) as u64) as usize;
-        if rank < self.standing_voters {
-            rank
-        } else {
-            self.voters + rank - self.standing_voters
-        }
+        if rank < self.standing_voters { rank } else { self.voters + rank - self.standing_voters }
     }
 
     /// The longest ttl that any voter can ever have been configured to grant.

@@ -27,9 +27,7 @@ const MOST_EFFECTS: u64 = 7;
 
 impl<S: Subject> StormWorld<S> {
     pub(super) fn strike(&mut self, strike: Strike) -> Result<(), Broken> {
-        let Strike {
-            kind, lasts, how, ..
-        } = strike;
+        let Strike { kind, lasts, how, .. } = strike;
         match kind {
             Kind::Crash => self.strike_down(self.whom(strike), lasts),
             Kind::Die => self.doom(self.whom(strike), how, lasts, Disk::Stays),
@@ -70,10 +68,7 @@ impl<S: Subject> StormWorld<S> {
 
     /// The present incarnation of a member.
     fn incarnation(&self, who: usize) -> Holder {
-        Holder {
-            member: who,
-            incarnation: self.seats[who].incarnation,
-        }
+        Holder { member: who, incarnation: self.seats[who].incarnation }
     }
 
     fn request(&mut self, strike: Strike, request: Request) -> Result<(), Broken> {
@@ -148,9 +143,7 @@ impl<S: Subject> StormWorld<S> {
 
     /// Loses a disk at once, or just after the voter has saved and sent a promise.
     fn strike_disk(&mut self, strike: Strike) {
-        let Strike {
-            whom, how, lasts, ..
-        } = strike;
+        let Strike { whom, how, lasts, .. } = strike;
         let who = (whom % self.group.voters as u64) as usize;
         if how & 1 == 0 {
             self.doom(who, how >> 1, lasts, Disk::GoesToo);
@@ -168,8 +161,7 @@ impl<S: Subject> StormWorld<S> {
         let lost = voters.iter().filter(|seat| is_lost(seat.disk)).count();
         if lost + self.group.majority() < self.group.voters {
             self.tally.note(Count::LostDisks);
-            self.diary
-                .note(self.now, || format!("{who}  loses its disk"));
+            self.diary.note(self.now, || format!("{who}  loses its disk"));
             self.seats[who].disk = Some(Saved::Missing);
         }
     }
@@ -200,12 +192,7 @@ impl<S: Subject> StormWorld<S> {
         let number = self.seats[who].incarnation.into();
         let ids = (0..self.group.voters as u64).map(MemberId);
         let told = ids.clone().zip(&self.seats).filter_map(|(voter, seat)| {
-            Some(Answer {
-                voter,
-                asker,
-                number,
-                promised: seat.promised()?,
-            })
+            Some(Answer { voter, asker, number, promised: seat.promised()? })
         });
         let mut told: Vec<Answer> = told.collect();
         told.sort_unstable_by_key(|answer| answer.promised);
@@ -232,8 +219,7 @@ impl<S: Subject> StormWorld<S> {
             Condition::Up | Condition::Paused | Condition::Down => Count::Pauses,
         });
         self.tally.longest.pause = self.tally.longest.pause.max(lasts);
-        self.diary
-            .note(self.now, || format!("{who}  is {condition:?}"));
+        self.diary.note(self.now, || format!("{who}  is {condition:?}"));
         self.seats[who].condition = condition;
         self.expect(who);
         self.enter(lasts, Turn::Resume(self.incarnation(who)));
@@ -260,9 +246,8 @@ impl<S: Subject> StormWorld<S> {
         let side = how as u16;
         self.tally.note(Count::Divisions);
         self.diary.note(self.now, || {
-            let one: Vec<usize> = (0..self.seats.len())
-                .filter(|who| side & 1 << who != 0)
-                .collect();
+            let one: Vec<usize> =
+                (0..self.seats.len()).filter(|who| side & 1 << who != 0).collect();
             format!("cut: {one:?} from all others")
         });
         self.cuts.divide(side);
@@ -276,8 +261,7 @@ impl<S: Subject> StormWorld<S> {
             _ => (other, who),
         };
         self.tally.note(Count::OneWayCuts);
-        self.diary
-            .note(self.now, || format!("cut: {to} does not hear {from}"));
+        self.diary.note(self.now, || format!("cut: {to} does not hear {from}"));
         self.cuts.cut_one_way(from, to);
         self.enter(lasts, Turn::Heal);
     }
@@ -290,9 +274,7 @@ impl<S: Subject> StormWorld<S> {
     fn change_rate(&mut self, who: usize, how: u64) {
         let rate_ppm = self.group.rate_ppm(who, how);
         self.tally.note(Count::Rates);
-        self.diary.note(self.now, || {
-            format!("{who}  its clock goes at {rate_ppm} ppm")
-        });
+        self.diary.note(self.now, || format!("{who}  its clock goes at {rate_ppm} ppm"));
         let seat = &mut self.seats[who];
         seat.change_rate(self.now, rate_ppm);
         self.judge.reckon(self.now, who, &seat.clock);
@@ -304,8 +286,7 @@ impl<S: Subject> StormWorld<S> {
         let config = &mut self.seats[who].config;
         (config.ttl, config.max_ttl) = self.group.ttls(how);
         let (ttl, max_ttl) = (config.ttl.0, config.max_ttl.0);
-        self.diary
-            .note(self.now, || format!("{who}  ttl {ttl}, max_ttl {max_ttl}"));
+        self.diary.note(self.now, || format!("{who}  ttl {ttl}, max_ttl {max_ttl}"));
     }
 
     fn ring_early(&mut self, who: usize, how: u64) -> Result<(), Broken> {
@@ -316,8 +297,7 @@ impl<S: Subject> StormWorld<S> {
             None => Ok(()),
             Some(timer) => {
                 self.tally.note(Count::Rings);
-                self.diary
-                    .note(self.now, || format!("{who}  {timer:?} rings early"));
+                self.diary.note(self.now, || format!("{who}  {timer:?} rings early"));
                 self.step(who, Input::Timer(timer))
             }
         }
@@ -346,30 +326,19 @@ impl<S: Subject> StormWorld<S> {
         }
         let counter = MADE_UP[(how % 4) as usize];
         let from = MemberId((how >> 2) % self.seats.len() as u64);
-        let owner = BallotOwner {
-            id: from,
-            number: how,
-        };
+        let owner = BallotOwner { id: from, number: how };
         let ballot = Ballot { counter, owner };
         let message = match ((how >> 32) % 4, self.asked[who]) {
             (0, _) => Message::Prepare { ballot },
-            (1, _) => Message::Propose {
-                ballot,
-                number: 1,
-                ttl: self.seats[who].config.ttl,
-            },
-            (2, Some((ballot, question))) => Message::Refusal {
-                ballot,
-                question,
-                promised: counter,
-                refused: Refused::Outrun,
-            },
+            (1, _) => Message::Propose { ballot, number: 1, ttl: self.seats[who].config.ttl },
+            (2, Some((ballot, question))) => {
+                Message::Refusal { ballot, question, promised: counter, refused: Refused::Outrun }
+            }
             (_, _) => Message::Handover { released: ballot },
         };
         self.tally.note(Count::Forgeries);
         let said = Said(&message);
-        self.diary
-            .note(self.now, || format!("{from} -> {who}  {said} (forged)"));
+        self.diary.note(self.now, || format!("{from} -> {who}  {said} (forged)"));
         self.step(who, Input::Message { from, message })
     }
 }

@@ -117,9 +117,7 @@ impl Judge {
         let before = self.holdings.iter().position(|it| it.holder == holder);
         let Some(held) = holds(clock.shows(now)) else {
             let ended = before.map(|at| self.holdings.swap_remove(at));
-            return Ok(ended.map(|it| Change::Ended {
-                lasted: now.min(it.ends) - it.began,
-            }));
+            return Ok(ended.map(|it| Change::Ended { lasted: now.min(it.ends) - it.began }));
         };
         // The subject itself determines where its tenure ends: its deadline may be wrong.
         let mut end = held.until;
@@ -154,16 +152,12 @@ impl Judge {
     fn begin(&mut self, fence: Fence, holder: Holder) -> Result<(), Broken> {
         let highest = self.begun.last_key_value().map(|(fence, _)| *fence);
         match (self.begun.get(&fence), highest) {
-            (Some(first), _) if *first != holder => Err(Broken::FenceTwice {
-                fence,
-                first: *first,
-                second: holder,
-            }),
-            (_, Some(highest)) if fence <= highest => Err(Broken::FenceFell {
-                highest,
-                fence,
-                holder,
-            }),
+            (Some(first), _) if *first != holder => {
+                Err(Broken::FenceTwice { fence, first: *first, second: holder })
+            }
+            (_, Some(highest)) if fence <= highest => {
+                Err(Broken::FenceFell { highest, fence, holder })
+            }
             (Some(_) | None, _) => {
                 self.begun.insert(fence, holder);
                 Ok(())
@@ -193,28 +187,16 @@ impl Holding {
     fn broken_by(&self, second: Holder) -> Broken {
         let (first, until) = (self.holder, self.ends);
         if self.is_gone {
-            Broken::Overtaken {
-                first,
-                until,
-                second,
-            }
+            Broken::Overtaken { first, until, second }
         } else {
-            Broken::TwoHold {
-                first,
-                until,
-                second,
-            }
+            Broken::TwoHold { first, until, second }
         }
     }
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "member {} (incarnation {})",
-            self.member, self.incarnation
-        )
+        write!(f, "member {} (incarnation {})", self.member, self.incarnation)
     }
 }
 
@@ -222,36 +204,17 @@ impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = |micros: u64| micros as f64 / 1e6;
         match *self {
-            Self::FenceTwice {
-                fence,
-                first,
-                second,
-            } => write!(
-                f,
-                "fence {fence} has two holders: {first}, and now {second}"
-            ),
-            Self::FenceFell {
-                highest,
-                fence,
-                holder,
-            } => write!(
+            Self::FenceTwice { fence, first, second } => {
+                write!(f, "fence {fence} has two holders: {first}, and now {second}")
+            }
+            Self::FenceFell { highest, fence, holder } => write!(
                 f,
                 "{holder} begins a tenure with fence {fence}, not above the earlier fence {highest}"
             ),
-            Self::TwoHold {
-                first,
-                until,
-                second,
-            } => write!(
-                f,
-                "two hold: {first} until {:.6} s, and {second} already",
-                seconds(until)
-            ),
-            Self::Overtaken {
-                first,
-                until,
-                second,
-            } => write!(
+            Self::TwoHold { first, until, second } => {
+                write!(f, "two hold: {first} until {:.6} s, and {second} already", seconds(until))
+            }
+            Self::Overtaken { first, until, second } => write!(
                 f,
                 "{second} holds, but the tenure of {first}, which is gone, lasts until {:.6} s",
                 seconds(until)
@@ -271,14 +234,8 @@ mod tests {
     use hustings_protocol::tenure::Held;
     use hustings_protocol::{Fence, Instant};
 
-    const A: Holder = Holder {
-        member: 0,
-        incarnation: 1,
-    };
-    const B: Holder = Holder {
-        member: 1,
-        incarnation: 1,
-    };
+    const A: Holder = Holder { member: 0, incarnation: 1 };
+    const B: Holder = Holder { member: 1, incarnation: 1 };
 
     /// A step of a member at `now`, after which it holds until `until`; its clock is exact.
     fn hold(
@@ -312,11 +269,7 @@ mod tests {
         let renewed = Ok(Some(Change::Renewed { ends: 150 }));
         assert_eq!(hold(&mut judge, 50, A, 1, 150), renewed);
         let again = hold(&mut judge, 150, A, 1, 250);
-        let fell = Broken::FenceFell {
-            highest: Fence(1),
-            fence: Fence(1),
-            holder: A,
-        };
+        let fell = Broken::FenceFell { highest: Fence(1), fence: Fence(1), holder: A };
         assert_eq!(again, Err(fell));
     }
 
@@ -324,15 +277,8 @@ mod tests {
     fn two_incarnations_with_one_fence_are_reported() {
         let mut judge = Judge::default();
         hold(&mut judge, 10, A, 1, 100).unwrap();
-        let second = Holder {
-            incarnation: 2,
-            ..A
-        };
-        let twice = Broken::FenceTwice {
-            fence: Fence(1),
-            first: A,
-            second,
-        };
+        let second = Holder { incarnation: 2, ..A };
+        let twice = Broken::FenceTwice { fence: Fence(1), first: A, second };
         assert_eq!(hold(&mut judge, 200, second, 1, 300), Err(twice));
     }
 
@@ -345,11 +291,7 @@ mod tests {
         let mut clock = Clock::new(1, 0);
         clock.change_rate(50, 500_000);
         judge.reckon(50, A.member, &clock);
-        let overtaken = Broken::Overtaken {
-            first: A,
-            until: 150,
-            second: B,
-        };
+        let overtaken = Broken::Overtaken { first: A, until: 150, second: B };
         assert_eq!(hold(&mut judge, 149, B, 2, 300), Err(overtaken));
     }
 

@@ -100,10 +100,7 @@ impl<S: Subject> Machine<S> {
         self.stop();
         self.incarnation += 1;
         self.condition = Condition::Up;
-        self.member = S::new(Role {
-            votes: self.disk,
-            stands: self.stands,
-        });
+        self.member = S::new(Role { votes: self.disk, stands: self.stands });
     }
 
     /// Ends an incarnation.

@@ -65,12 +65,8 @@ const WEIGHTS: [(Kind, u64); 19] = [
 ];
 
 /// The relative frequencies in the profile of lost disks.
-const OF_LOST_DISKS: [(Kind, u64); 4] = [
-    (Kind::LoseDisk, 2),
-    (Kind::Acquire, 12),
-    (Kind::Release, 6),
-    (Kind::Ring, 6),
-];
+const OF_LOST_DISKS: [(Kind, u64); 4] =
+    [(Kind::LoseDisk, 2), (Kind::Acquire, 12), (Kind::Release, 6), (Kind::Ring, 6)];
 
 /// The mean intervals between faults.
 const CALM: [Micros; 4] = [20_000, 60_000, 250_000, 1_500_000];
@@ -113,12 +109,7 @@ impl Strikes {
             Season::Any => WEIGHTS.map(|it| Self::rife(it, &mut chance)).to_vec(),
             Season::LostDisks => OF_LOST_DISKS.to_vec(),
         };
-        Self {
-            chance,
-            weights,
-            calm,
-            longest,
-        }
+        Self { chance, weights, calm, longest }
     }
 
     fn rife((kind, weight): (Kind, u64), chance: &mut Chance) -> (Kind, u64) {

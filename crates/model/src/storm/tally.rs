@@ -156,10 +156,7 @@ impl Tally {
 
 impl Default for Tally {
     fn default() -> Self {
-        Self {
-            counts: [0; Count::ALL.len()],
-            longest: Longest::default(),
-        }
+        Self { counts: [0; Count::ALL.len()], longest: Longest::default() }
     }
 }
 

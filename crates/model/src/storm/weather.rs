@@ -35,13 +35,7 @@ impl Weather {
     /// Draws a state of the network. Half of the time there are no faults: without a holder nothing
     /// is tested.
     pub(super) fn draw(season: Season, chance: &mut Chance) -> Self {
-        let fair = |slowest| Self {
-            loss: 0,
-            doubling: 0,
-            late: 0,
-            latest: 0,
-            slowest,
-        };
+        let fair = |slowest| Self { loss: 0, doubling: 0, late: 0, latest: 0, slowest };
         if season == Season::LostDisks {
             return fair(chance.choose(&SLOW));
         }
@@ -70,11 +64,8 @@ impl Weather {
     }
 
     fn arrival(&self, now: Micros, chance: &mut Chance) -> Micros {
-        let slowest = if self.late > 0 && chance.happens(self.late) {
-            self.latest
-        } else {
-            self.slowest
-        };
+        let slowest =
+            if self.late > 0 && chance.happens(self.late) { self.latest } else { self.slowest };
         now + chance.between(1, slowest)
     }
 }
@@ -118,9 +109,7 @@ mod tests {
         cuts.cut_one_way(2, 3);
         let cut = |cuts: &Cuts| {
             let links = (0..4).flat_map(|from| (0..4).map(move |to| (from, to)));
-            links
-                .filter(|(from, to)| cuts.is_cut(*from, *to))
-                .collect::<Vec<_>>()
+            links.filter(|(from, to)| cuts.is_cut(*from, *to)).collect::<Vec<_>>()
         };
         let across = [(0, 2), (0, 3), (1, 2), (1, 3)];
         let back = [(2, 0), (2, 1), (2, 3), (3, 0), (3, 1)];

@@ -120,11 +120,7 @@ impl<S: Subject> StormWorld<S> {
         if let Some(broken) = broken {
             self.diary.note(self.now, || format!("BROKEN: {broken}"));
         }
-        Run {
-            tally: self.tally,
-            broken,
-            lines: self.diary.into_lines(),
-        }
+        Run { tally: self.tally, broken, lines: self.diary.into_lines() }
     }
 
     fn rage(&mut self) -> Result<(), Broken> {
@@ -211,8 +207,7 @@ impl<S: Subject> StormWorld<S> {
         }
         self.tally.note(Count::Messages);
         let said = Said(&message);
-        self.diary
-            .note(self.now, || format!("{from} -> {to}  {said}"));
+        self.diary.note(self.now, || format!("{from} -> {to}  {said}"));
         let from = MemberId(from as u64);
         self.step(to, Input::Message { from, message })
     }
@@ -221,8 +216,7 @@ impl<S: Subject> StormWorld<S> {
         match self.seats[who].ring() {
             None => Ok(()),
             Some(timer) => {
-                self.diary
-                    .note(self.now, || format!("{who}  {timer:?} rings"));
+                self.diary.note(self.now, || format!("{who}  {timer:?} rings"));
                 self.step(who, Input::Timer(timer))
             }
         }
@@ -231,12 +225,7 @@ impl<S: Subject> StormWorld<S> {
     /// Begins an incarnation of a member; a nominee is nominated at once in 70 % of the cases.
     pub(super) fn start(&mut self, who: usize) -> Result<(), Broken> {
         self.seats[who].revive();
-        let Machine {
-            incarnation,
-            disk,
-            config,
-            ..
-        } = &self.seats[who];
+        let Machine { incarnation, disk, config, .. } = &self.seats[who];
         let (ttl, max_ttl) = (config.ttl.0, config.max_ttl.0);
         self.diary.note(self.now, || {
             format!("{who}  starts incarnation {incarnation}: ttl {ttl}, max_ttl {max_ttl}, disk {disk:?}")
@@ -249,8 +238,7 @@ impl<S: Subject> StormWorld<S> {
     }
 
     pub(super) fn ask(&mut self, who: usize, request: Request) -> Result<(), Broken> {
-        self.diary
-            .note(self.now, || format!("{who}  is asked to {request:?}"));
+        self.diary.note(self.now, || format!("{who}  is asked to {request:?}"));
         self.step(who, Input::Request(request))
     }
 
@@ -290,15 +278,13 @@ impl<S: Subject> StormWorld<S> {
         let said = Said(&message);
         if self.cuts.is_cut(from, to) {
             self.tally.note(Count::CutOff);
-            self.diary
-                .note(self.now, || format!("{from} -| {to}  {said} (cut off)"));
+            self.diary.note(self.now, || format!("{from} -| {to}  {said} (cut off)"));
             return;
         }
         match self.weather.fate(self.now, &mut self.network) {
             Fate::Lost => {
                 self.tally.note(Count::Lost);
-                self.diary
-                    .note(self.now, || format!("{from} -| {to}  {said} (lost)"));
+                self.diary.note(self.now, || format!("{from} -| {to}  {said} (lost)"));
             }
             Fate::Arrives(at) => self.post(at, datagram),
             Fate::Doubled(at, again) => {
@@ -322,10 +308,7 @@ impl<S: Subject> StormWorld<S> {
     fn judge(&mut self, who: usize) -> Result<(), Broken> {
         let (now, seat) = (self.now, &mut self.seats[who]);
         if let Some(counter) = seat.promised().filter(|it| era_of(*it) > 0) {
-            return Err(Broken::LeftEra {
-                voter: who,
-                counter,
-            });
+            return Err(Broken::LeftEra { voter: who, counter });
         }
         let held = seat.member.holds(seat.clock.shows(now));
         if held == seat.held {
@@ -333,17 +316,10 @@ impl<S: Subject> StormWorld<S> {
         }
         seat.held = held;
         let (member, clock) = (seat.member, seat.clock);
-        let holder = Holder {
-            member: who,
-            incarnation: seat.incarnation,
-        };
-        let change = self
-            .judge
-            .look(now, holder, &clock, |shown| member.holds(shown))?;
+        let holder = Holder { member: who, incarnation: seat.incarnation };
+        let change = self.judge.look(now, holder, &clock, |shown| member.holds(shown))?;
         if let (Some(change), Some(held)) = (change, held) {
-            self.diary.note(now, || {
-                format!("{who}  holds fence {}: {change:?}", held.fence)
-            });
+            self.diary.note(now, || format!("{who}  holds fence {}: {change:?}", held.fence));
         }
         match change {
             None => {}

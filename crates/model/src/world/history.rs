@@ -65,18 +65,9 @@ impl<S: Subject> World<S> {
         for (sight, is_seen) in [
             (Sight::Again, is_same),
             (Sight::TakenOver, !is_same),
-            (
-                Sight::AfterCrash,
-                left.nominee_restarts < all.nominee_restarts,
-            ),
-            (
-                Sight::AfterVotersRestart,
-                left.voter_restarts < all.voter_restarts,
-            ),
-            (
-                Sight::HandedOver,
-                !is_same && left.transfers < all.transfers,
-            ),
+            (Sight::AfterCrash, left.nominee_restarts < all.nominee_restarts),
+            (Sight::AfterVotersRestart, left.voter_restarts < all.voter_restarts),
+            (Sight::HandedOver, !is_same && left.transfers < all.transfers),
         ] {
             if is_seen {
                 self.note(sight);

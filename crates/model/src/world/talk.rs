@@ -91,23 +91,14 @@ impl<S: Subject> World<S> {
     }
 
     fn vote(&self, state: &State, voter: usize, letter: u32) -> Voted {
-        let heard = Heard {
-            seat: state.seats[voter],
-            tick: state.tick,
-            letter,
-        };
+        let heard = Heard { seat: state.seats[voter], tick: state.tick, letter };
         self.voted.recall(heard, || {
             let mut seat = self.seats.get(heard.seat);
             let from = self.letters.get(letter);
-            let input = Input::Message {
-                from: from.other,
-                message: from.message,
-            };
+            let input = Input::Message { from: from.other, message: from.message };
             let id = MemberId(voter as u64);
             let said = seat.step(id, input, heard.tick, &self.stage);
-            let said = said
-                .into_iter()
-                .map(|(other, message)| Letter { other, message });
+            let said = said.into_iter().map(|(other, message)| Letter { other, message });
             let mut said = said.filter(|it| !(self.loses_refusals() && it.is_refusal()));
             Voted {
                 seat: self.seats.number(seat),

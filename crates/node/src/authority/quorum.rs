@@ -172,11 +172,7 @@ impl Quorum {
     pub(crate) fn due(&self) -> Option<Instant> {
         let disk = match self.saving {
             Saving::Refused { again_at, .. } => Some(again_at),
-            Saving::Underway {
-                since,
-                is_late: false,
-                ..
-            } => Some(since + self.disk_patience),
+            Saving::Underway { since, is_late: false, .. } => Some(since + self.disk_patience),
             Saving::Done | Saving::Underway { is_late: true, .. } => None,
         };
         self.election.due().into_iter().chain(disk).min()
@@ -224,10 +220,9 @@ impl Quorum {
     pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>) -> Vec<Act> {
         self.saving = match (std::mem::replace(&mut self.saving, Saving::Done), done) {
             (Saving::Underway { .. }, Ok(())) => Saving::Done,
-            (Saving::Underway { latest, .. }, Err(_)) => Saving::Refused {
-                latest,
-                again_at: now + TRY_DISK_AGAIN_AFTER,
-            },
+            (Saving::Underway { latest, .. }, Err(_)) => {
+                Saving::Refused { latest, again_at: now + TRY_DISK_AGAIN_AFTER }
+            }
             (other @ (Saving::Done | Saving::Refused { .. }), _) => other, // no write was under way
         };
         self.act(now)
@@ -268,11 +263,7 @@ impl Quorum {
     }
 
     fn save(&mut self, now: Instant, state: Vec<u8>) {
-        self.saving = Saving::Underway {
-            latest: state.clone(),
-            since: now,
-            is_late: false,
-        };
+        self.saving = Saving::Underway { latest: state.clone(), since: now, is_late: false };
         if let Some(disk) = &self.disk {
             // A disk thread that has ended never answers, and this member sends nothing more.
             let _ = disk.send(state);

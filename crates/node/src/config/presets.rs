@@ -69,30 +69,22 @@ pub const ANNOUNCE_BOUNDS: Bounds = Bounds {
 
 /// The bounds of [`Config::listen`]. Several of the longest announce intervals fit into the
 /// longest.
-pub const LISTEN_BOUNDS: Bounds = Bounds {
-    longest: Duration::from_secs(24 * 3600),
-    in_words: "1ms to 24h",
-    ..ANNOUNCE_BOUNDS
-};
+pub const LISTEN_BOUNDS: Bounds =
+    Bounds { longest: Duration::from_secs(24 * 3600), in_words: "1ms to 24h", ..ANNOUNCE_BOUNDS };
 
 /// The bounds of waits. A shorter timer fires before anything can have happened.
 pub const WAIT_BOUNDS: Bounds = ANNOUNCE_BOUNDS;
 
 /// The bounds of [`Config::suppress`], which may be zero.
-pub const SUPPRESS_BOUNDS: Bounds = Bounds {
-    shortest: Duration::ZERO,
-    in_words: "0s to 1h",
-    ..ANNOUNCE_BOUNDS
-};
+pub const SUPPRESS_BOUNDS: Bounds =
+    Bounds { shortest: Duration::ZERO, in_words: "0s to 1h", ..ANNOUNCE_BOUNDS };
 
 /// The configuration of [`ProtocolConfig::announce_field`].
 pub fn announce_family(announce: Duration) -> Config {
     Config {
         suppress: SUPPRESS,
         listen: Listen::Measured { miss: LISTEN_MISS },
-        joining: Joining::SuppressThenQuery {
-            election_timeout: ANSWER_WITHIN,
-        },
+        joining: Joining::SuppressThenQuery { election_timeout: ANSWER_WITHIN },
         takeover: Takeover::Never,
         assumed_loss: LOSS,
         ..Config::field(announce)
@@ -133,10 +125,7 @@ impl ProtocolConfig {
     /// The probabilistic election of the group `group`, if most messages take less than `bound`.
     pub fn probabilistic_field(group: &str, bound: Duration, k: u32) -> Self {
         let config = probabilistic::Config::field(group_id(group), bound, bound);
-        let strategy = probabilistic::Strategy {
-            first: k,
-            ..config.strategy
-        };
+        let strategy = probabilistic::Strategy { first: k, ..config.strategy };
         Self::Probabilistic(probabilistic::Config { strategy, ..config })
     }
 

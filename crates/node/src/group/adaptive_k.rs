@@ -159,10 +159,7 @@ impl Group {
         }
         if let Some(target) = self.config.target
             && let Some(grounds) = self.grounds()
-            && self
-                .adaptive_k
-                .k
-                .is_none_or(|(_, it)| !it.is_like(&grounds))
+            && self.adaptive_k.k.is_none_or(|(_, it)| !it.is_like(&grounds))
         {
             let k = grounds.k(target);
             self.adaptive_k.k = Some((k, grounds));
@@ -219,10 +216,7 @@ mod tests {
         let without_loss = k(300, 0.0);
         assert!((6..=8).contains(&without_loss), "{without_loss}");
         let (some, much) = (k(300, 0.1), k(300, 0.2));
-        assert!(
-            without_loss < some && some < much && much < 60,
-            "{some}, {much}"
-        );
+        assert!(without_loss < some && some < much && much < 60, "{some}, {much}");
         assert!(k(3_000, 0.1) <= some + 8);
         assert!(k(1, 0.1) == 1 && k(5, 0.5) <= 5, "never more than all");
     }
@@ -236,10 +230,7 @@ mod tests {
             AdaptiveKInputs { crash, ..calm }.k(0.999)
         };
         let (none, some, many) = (k(0.0, 0.1), k(0.1, 0.1), k(0.5, 0.1));
-        assert!(
-            none < some && some < many && many < 60,
-            "{none}, {some}, {many}"
-        );
+        assert!(none < some && some < many && many < 60, "{none}, {some}, {many}");
         assert!(k(0.0, 0.8) <= 224 && k(1.0, 0.1) <= 224 && k(0.0, 1.0) <= 224);
     }
 
@@ -247,10 +238,7 @@ mod tests {
     #[test]
     fn k_does_not_make_up_for_the_crash_of_the_leader() {
         let calm = grounds(20_000, 0.1);
-        let crashing = AdaptiveKInputs {
-            crash: 0.09,
-            ..calm
-        };
+        let crashing = AdaptiveKInputs { crash: 0.09, ..calm };
         assert!(crashing.k(0.9) <= calm.k(0.9) + 1);
     }
 

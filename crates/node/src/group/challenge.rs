@@ -170,9 +170,7 @@ impl Challenges {
     fn is_number(&self, now: Instant, key: Key, number: u64) -> bool {
         let slot = slot(now);
         let slots = [slot, slot.saturating_sub(1)];
-        slots
-            .into_iter()
-            .any(|slot| self.number(slot, key) == Some(number))
+        slots.into_iter().any(|slot| self.number(slot, key) == Some(number))
     }
 
     /// Resets the frame numbers for a new incarnation.
@@ -291,11 +289,7 @@ impl Group {
         }
         let mut content = Vec::new();
         frame.encode(&mut content);
-        let waiters = Waiting {
-            at: now,
-            channel,
-            content,
-        };
+        let waiters = Waiting { at: now, channel, content };
         let lost = self.challenges.unproven.keep(key, waiters);
         self.counters.unproven += lost;
         match worth {
@@ -389,10 +383,8 @@ impl Group {
     pub(super) fn seek(&mut self, now: Instant, whom: MemberId, out: &mut Outbox) {
         let pending_lookups = &mut self.challenges.pending_lookups;
         pending_lookups.retain(|_, it| now - it.1 <= OPEN_FOR);
-        let Some(challenge) = pending_lookups
-            .get(&whom)
-            .map(|it| it.0)
-            .or_else(|| self.entropy.next())
+        let Some(challenge) =
+            pending_lookups.get(&whom).map(|it| it.0).or_else(|| self.entropy.next())
         else {
             return;
         };
@@ -412,11 +404,7 @@ impl Group {
         (challenge, asks): (u64, Option<u64>),
         out: &mut Outbox,
     ) {
-        let here = Body::Pong {
-            challenge,
-            since: self.challenges.numbers.before,
-            asks,
-        };
+        let here = Body::Pong { challenge, since: self.challenges.numbers.before, asks };
         self.counters.challenges_sent += u64::from(asks.is_some());
         self.send_to(to, Route::To(address), &here, out);
     }
@@ -444,11 +432,7 @@ impl Group {
                 }
                 true
             }
-            Body::Pong {
-                challenge,
-                since,
-                asks,
-            } => {
+            Body::Pong { challenge, since, asks } => {
                 let was_sought = self.challenges.was_sought(now, sender.id, challenge);
                 let place = match was_sought {
                     true => Some(address),
@@ -514,11 +498,7 @@ impl Group {
     ) {
         self.replay_window.prove(now, sender, since, place);
         let is_past = self.replay_window.trust(sender, now) == Trust::Past;
-        for waiters in self
-            .challenges
-            .unproven
-            .release(sender.id, sender.process_incarnation())
-        {
+        for waiters in self.challenges.unproven.release(sender.id, sender.process_incarnation()) {
             match Frame::decode(&waiters.content) {
                 Ok(frame) if !is_past && now - waiters.at <= OPEN_FOR => {
                     self.hear_known(now, place, waiters.channel, &frame, out);
@@ -587,12 +567,8 @@ impl Group {
         };
         let lot = mix64(self.me.id.0 ^ nominee.id.0);
         let wait = Duration(fit(lot, (EACH_WITHIN * size).0));
-        self.challenges.withheld = Some(Withheld {
-            nominee,
-            challenge,
-            ask_at: now + wait,
-            pause: ASK_AGAIN,
-        });
+        self.challenges.withheld =
+            Some(Withheld { nominee, challenge, ask_at: now + wait, pause: ASK_AGAIN });
         true
     }
 }

@@ -77,10 +77,7 @@ mod tests {
         let rate = seen(1_000).within(SECOND).unwrap();
         assert!((rate - 0.01).abs() < 0.001, "{rate}");
         let long = seen(1_000).within(SECOND * 100).unwrap();
-        assert!(
-            (long - 0.632).abs() < 0.03,
-            "as lives have no memory: {long}"
-        );
+        assert!((long - 0.632).abs() < 0.03, "as lives have no memory: {long}");
     }
 
     #[test]

@@ -73,12 +73,7 @@ impl CouncilRole {
             CouncilPart::Off => Self::Off,
             CouncilPart::Host { class, centre } => {
                 let only_centre = centre.as_deref().map(member_id);
-                Self::Host(Box::new(Hosting::new(
-                    (group, *class),
-                    only_centre,
-                    me,
-                    rng,
-                )))
+                Self::Host(Box::new(Hosting::new((group, *class), only_centre, me, rng)))
             }
             CouncilPart::Centre(config) => {
                 let rules = (**config).clone();
@@ -509,11 +504,7 @@ impl Group {
             CouncilRole::Centre(centre) => centre.terms_of(now, message),
         };
         let terms = terms.map(|it| encode(&it)).unwrap_or_default();
-        let body = Body::CentreMessage {
-            at_ns: self.entropy.calendar(),
-            terms: &terms,
-            message,
-        };
+        let body = Body::CentreMessage { at_ns: self.entropy.calendar(), terms: &terms, message };
         say(self, &body, out);
     }
 

@@ -70,12 +70,7 @@ pub(super) struct Discovery {
 
 impl Discovery {
     pub(super) fn due(&self) -> Option<Instant> {
-        let times = [
-            self.hello_at,
-            self.call_at,
-            self.partakes_at,
-            self.lonely_at,
-        ];
+        let times = [self.hello_at, self.call_at, self.partakes_at, self.lonely_at];
         times.into_iter().flatten().min()
     }
 }
@@ -201,23 +196,15 @@ impl Group {
         };
         let known: BTreeSet<SocketAddr> = membership.addresses().into_iter().collect();
         let unknown = |seed: &&SocketAddr| !known.contains(seed);
-        let seeds: Vec<SocketAddr> = self
-            .multicast_probe
-            .seeds()
-            .iter()
-            .filter(unknown)
-            .copied()
-            .collect();
+        let seeds: Vec<SocketAddr> =
+            self.multicast_probe.seeds().iter().filter(unknown).copied().collect();
         // One of all members, on average, each time.
         let lot = (self.me.id.0 ^ self.discovery.calls).wrapping_mul(GOLDEN) >> 32;
         let partial_view = membership.partial_view();
         let members = partial_view.map_or(known.len() as u64 + 1, PartialView::size_or_view);
         let is_its_turn = lot.is_multiple_of(members);
         let needs_view = self.config.protocol.needs_view();
-        let multicast = self
-            .multicast_probe
-            .multicast()
-            .filter(|_| needs_view && is_its_turn);
+        let multicast = self.multicast_probe.multicast().filter(|_| needs_view && is_its_turn);
         let hello = Body::Hello { alone: false };
         // With a partial view, a member normally knows only some of its configured addresses.
         let knows_enough = partial_view.is_some() && !membership.is_alone() && !is_its_turn;
@@ -361,10 +348,7 @@ impl Group {
             && membership.hear(now, sender, from, bytes).is_err()
         {
             self.counters.reject(Rejected::Malformed);
-            if self
-                .discovery
-                .is_to_complain_of(sender.id, sender.incarnation())
-            {
+            if self.discovery.is_to_complain_of(sender.id, sender.incarnation()) {
                 // The frame is sealed, so a member of the group sent it.
                 let knows = match self.config.view {
                     Some(view) => format!("a few others (`view` is {view})"),
@@ -432,9 +416,8 @@ mod tests {
         let mut discovery = Discovery::default();
         let mut complains =
             |id, incarnation| discovery.is_to_complain_of(MemberId(id), Incarnation(incarnation));
-        let of_one: Vec<bool> = [1, 1, 1, 1, 2, 2]
-            .map(|incarnation| complains(7, incarnation))
-            .into();
+        let of_one: Vec<bool> =
+            [1, 1, 1, 1, 2, 2].map(|incarnation| complains(7, incarnation)).into();
         assert_eq!(of_one, [true, false, false, false, true, false]);
         let of_a_fleet = (100..1_098).filter(|id| complains(*id, 1)).count();
         assert_eq!(of_a_fleet, 8, "4, 8, .. 512");

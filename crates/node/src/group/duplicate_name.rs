@@ -96,10 +96,11 @@ impl Group {
             return;
         }
         let claimed = match frame.body {
-            Body::DuplicateName {
-                process_incarnation,
-                age_ns,
-            } if process_incarnation == self.process_incarnation.0 => Some(Duration(age_ns)),
+            Body::DuplicateName { process_incarnation, age_ns }
+                if process_incarnation == self.process_incarnation.0 =>
+            {
+                Some(Duration(age_ns))
+            }
             _ => None,
         };
         if claimed.is_some_and(|age| self.is_later_than(now, age, sender.process_incarnation())) {
@@ -222,11 +223,8 @@ impl Group {
     /// Logs reports of a later incarnation, at each power of two. One report may come from a
     /// calendar that was set back; repeated ones come from a running process.
     fn tell_of_outlived(&self, elsewhere: Option<SocketAddr>) {
-        let (group, member, times) = (
-            &self.config.name,
-            &self.member,
-            self.stale_incarnation.times,
-        );
+        let (group, member, times) =
+            (&self.config.name, &self.member, self.stale_incarnation.times);
         if !times.is_power_of_two() {
             return;
         }

@@ -43,10 +43,7 @@ impl Group {
         let protocol = self.config.protocol.tag();
         match effect {
             Effect::Unicast { to, message } => {
-                let body = Body::Election {
-                    protocol,
-                    message: &message,
-                };
+                let body = Body::Election { protocol, message: &message };
                 self.counters.election_sent += 1;
                 match self.address_of(to) {
                     Some(address) if self.config.protocol.needs_links() => {
@@ -57,10 +54,7 @@ impl Group {
                 }
             }
             Effect::Multicast { message } => {
-                let body = Body::Election {
-                    protocol,
-                    message: &message,
-                };
+                let body = Body::Election { protocol, message: &message };
                 self.counters.election_sent += 1;
                 self.broadcast(now, &body, out);
                 self.note_own_word(&message);
@@ -117,11 +111,7 @@ impl Group {
 
     fn carry_out_membership(&mut self, now: Instant, effect: MembershipEffect, out: &mut Outbox) {
         match effect {
-            MembershipEffect::Send {
-                receiver,
-                to,
-                bytes,
-            } => {
+            MembershipEffect::Send { receiver, to, bytes } => {
                 self.send_to(receiver, Route::To(to), &Body::Membership(&bytes), out);
             }
             // A protocol without a view ignores the failure detector, which may be wrong about a
@@ -129,8 +119,7 @@ impl Group {
             MembershipEffect::Up(_) | MembershipEffect::Down(_)
                 if !self.config.protocol.needs_view() => {}
             MembershipEffect::Up(candidate) => {
-                self.election
-                    .view_changed(now, ViewChange::Joined(candidate));
+                self.election.view_changed(now, ViewChange::Joined(candidate));
                 if self.partial_view().is_some() && !self.is_in_view(candidate.id) {
                     // all members learn that it is back, and all partial views would become alike
                     self.forget(candidate.id);
@@ -144,11 +133,9 @@ impl Group {
             MembershipEffect::Met(candidate) => self.election.count(ViewChange::Joined(candidate)),
             MembershipEffect::Forgotten(id) => self.forget(id),
             MembershipEffect::WasDead => self.tell_that_it_is_back(now, out),
-            MembershipEffect::Heard {
-                origin,
-                host,
-                content,
-            } => self.hear_rumour(now, origin, host, &content, out),
+            MembershipEffect::Heard { origin, host, content } => {
+                self.hear_rumour(now, origin, host, &content, out);
+            }
         }
     }
 
@@ -178,9 +165,7 @@ impl Group {
         let is_rare = !self.is_nominee()
             && !self.config.protocol.is_for_many()
             && !matches!(body, Body::CentreMessage { .. });
-        let routes = self
-            .multicast_probe
-            .routes(members.chain(newcomers), is_rare);
+        let routes = self.multicast_probe.routes(members.chain(newcomers), is_rare);
         self.frame(body, true);
         self.dispatch(None, &routes, out);
     }
@@ -261,8 +246,7 @@ impl Group {
             return None;
         };
         let mut sealed = Vec::new();
-        self.keyring
-            .seal(&nonce, receiver, &self.content, &mut sealed);
+        self.keyring.seal(&nonce, receiver, &self.content, &mut sealed);
         Some(sealed)
     }
 
@@ -309,11 +293,7 @@ impl Group {
         }
         let cause = self.cause(now, leader, fence);
         let leader = leader.map(|id| match id == me {
-            true => Peer {
-                name: self.member.clone(),
-                id,
-                address: None,
-            },
+            true => Peer { name: self.member.clone(), id, address: None },
             false => self.describe(id),
         });
         self.leadership.send_modify(|known| {

@@ -144,9 +144,7 @@ pub fn judge(status: &GroupStatus, now: Instant) -> Health {
         health.level = Level::Warning;
         health.summary += &format!("; {remark}");
     }
-    let has_other_key = status
-        .other_key_at
-        .is_some_and(|at| now - at < OTHER_KEY_FOR);
+    let has_other_key = status.other_key_at.is_some_and(|at| now - at < OTHER_KEY_FOR);
     if has_other_key && health.level == Level::Good {
         health.level = Level::Warning;
         health.summary +=
@@ -185,11 +183,7 @@ fn judge_council(status: &GroupStatus) -> Option<String> {
 
 /// Returns the verdict without regard to the council and to frames under other keys.
 fn judge_standing(status: &GroupStatus, now: Instant) -> Health {
-    let verdict = |state, level, summary| Health {
-        state,
-        level,
-        summary,
-    };
+    let verdict = |state, level, summary| Health { state, level, summary };
     let leadership = &status.leadership;
     if let Some(address) = status.duplicate_name {
         let summary = format!(
@@ -210,10 +204,7 @@ fn judge_standing(status: &GroupStatus, now: Instant) -> Health {
     let is_named = leadership.leader.is_some() && other.is_none();
     let is_cut_off = || judge_contact(status, other, now);
     let is_unfit = || judge_tenure(status, other, now);
-    let has_store = status
-        .tenure
-        .as_ref()
-        .is_some_and(|it| it.reachable.is_some());
+    let has_store = status.tenure.as_ref().is_some_and(|it| it.reachable.is_some());
     let found = match has_store {
         true => is_unfit().or_else(is_cut_off), // leading by a store needs no other member
         false => is_cut_off().or_else(is_unfit),
@@ -345,10 +336,9 @@ fn judge_authority(
 fn judge_shut_out(tenure: &TenureStatus, leader: Option<&str>) -> (Level, String) {
     let why = tenure.refusals.last().map_or("", |it| it.why.as_str());
     match leader.filter(|_| tenure.fence.is_some()) {
-        Some(leader) => (
-            Level::Warning,
-            format!("follows {leader}, but cannot take tenure after it: {why}"),
-        ),
+        Some(leader) => {
+            (Level::Warning, format!("follows {leader}, but cannot take tenure after it: {why}"))
+        }
         None => (Level::Bad, format!("takes no tenure: {why}")),
     }
 }
@@ -371,9 +361,7 @@ fn leading(status: &GroupStatus, now: Instant) -> (Level, String) {
     let Some(tenure) = &status.tenure else {
         return (Level::Good, format!("leads{alone}"));
     };
-    let fence = tenure
-        .fence
-        .map_or_else(String::new, |fence| format!(", fence {fence}"));
+    let fence = tenure.fence.map_or_else(String::new, |fence| format!(", fence {fence}"));
     let silent = tenure.silent();
     let heard = tenure.reached().len();
     if silent.is_empty() || since < EXPLAIN_EVERY {

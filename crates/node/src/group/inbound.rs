@@ -196,11 +196,7 @@ impl Group {
             }
             Body::Election { .. } if !self.may_elect() => {} // it asks once it may
             Body::Election { message, .. } => self.on_election(now, sender.id, message, out),
-            Body::Tenure {
-                to,
-                authority,
-                message,
-            } => {
+            Body::Tenure { to, authority, message } => {
                 if !self.shares_authority(sender, authority) {
                     self.hear_another_list((sender, address), message, out);
                 }
@@ -210,31 +206,21 @@ impl Group {
                     self.on_tenure(now, sender, authority, message, out);
                 }
             }
-            Body::Granted {
-                longest_ns,
-                question,
-            } => self.on_granted(sender.id, question, Duration(longest_ns)),
+            Body::Granted { longest_ns, question } => {
+                self.on_granted(sender.id, question, Duration(longest_ns));
+            }
             Body::Released { authority } => {
                 if self.shares_authority(sender, authority) {
                     self.on_released(now, out);
                 }
             }
-            Body::Transfer {
-                to,
-                within_ns,
-                fence,
-                authority,
-            } => {
+            Body::Transfer { to, within_ns, fence, authority } => {
                 if self.shares_authority(sender, authority) {
                     let within = Duration(within_ns);
                     self.on_transfer(now, (to, within), Fence(fence), out);
                 }
             }
-            Body::Holds {
-                fence,
-                lasts_ns,
-                authority,
-            } => {
+            Body::Holds { fence, lasts_ns, authority } => {
                 if self.shares_authority(sender, authority) {
                     let store = &self.tenure.authority;
                     store.hear_fence(sender.id, authority, Fence(fence), lasts_ns > 0);
@@ -266,16 +252,11 @@ impl Group {
                     self.answer(sender.id, address, (challenge, None), out);
                 }
             }
-            Body::Pong {
-                challenge, asks, ..
-            } => self.on_pong(now, sender, address, (challenge, asks), out),
+            Body::Pong { challenge, asks, .. } => {
+                self.on_pong(now, sender, address, (challenge, asks), out);
+            }
             Body::Up => self.tell_newcomer(sender.id, address, out),
-            Body::StaleIncarnation {
-                of,
-                incarnation,
-                process_incarnation,
-                elsewhere,
-            } => {
+            Body::StaleIncarnation { of, incarnation, process_incarnation, elsewhere } => {
                 if of == self.me.id {
                     let later = (Incarnation(incarnation), Incarnation(process_incarnation));
                     self.on_stale_incarnation(now, (sender.id, address), later, elsewhere, out);
@@ -290,11 +271,9 @@ impl Group {
                 self.on_indirect_probe(now, (sender.id, address), of, out);
             }
             Body::IndirectAck { of } => self.on_indirect_ack(now, of),
-            Body::CentreMessage {
-                at_ns,
-                terms,
-                message,
-            } => self.on_centre(now, sender, (at_ns, terms, message), out),
+            Body::CentreMessage { at_ns, terms, message } => {
+                self.on_centre(now, sender, (at_ns, terms, message), out);
+            }
             Body::HostMessage { message } => self.on_host(now, sender, message, out),
             Body::Lifeline => {} // `hear_known` handled it
             Body::Unknown { version, kind } => self.skip_unknown_body(sender, version, kind),
@@ -312,9 +291,7 @@ impl Group {
         address: SocketAddr,
         out: &mut Outbox,
     ) {
-        let Some(later) = self
-            .replay_window
-            .stale_incarnation(sender.id, sender.incarnation())
+        let Some(later) = self.replay_window.stale_incarnation(sender.id, sender.incarnation())
         else {
             return;
         };

@@ -96,10 +96,7 @@ struct Repeat {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum News {
-    Dead {
-        of: MemberId,
-        incarnation: Incarnation,
-    },
+    Dead { of: MemberId, incarnation: Incarnation },
     Alive,
 }
 
@@ -144,11 +141,7 @@ impl LeaderProbe {
     }
 
     fn say_again(&mut self, what: News, now: Instant) {
-        self.repeats.push(Repeat {
-            what,
-            times: TIMES - 1,
-            at: now + self.spread,
-        });
+        self.repeats.push(Repeat { what, times: TIMES - 1, at: now + self.spread });
     }
 }
 
@@ -159,9 +152,7 @@ impl Group {
     }
 
     pub(super) fn partial_view_mut(&mut self) -> Option<&mut PartialView> {
-        self.membership
-            .as_mut()
-            .and_then(Membership::partial_view_mut)
+        self.membership.as_mut().and_then(Membership::partial_view_mut)
     }
 
     /// True if the member is not absent and knows the size of the group, so it can elect or follow.
@@ -255,9 +246,7 @@ impl Group {
     }
 
     fn tell_that_it_lives(&mut self, now: Instant, out: &mut Outbox) {
-        let alive = Body::Alive {
-            priority: self.me.priority,
-        };
+        let alive = Body::Alive { priority: self.me.priority };
         self.broadcast(now, &alive, out);
         if let Some(leader_probe) = &mut self.leader_probe {
             leader_probe.repeats.retain(|it| it.what != News::Alive);
@@ -278,10 +267,7 @@ impl Group {
         let is_buried = |partial_view: &PartialView| partial_view.has_buried(of, incarnation);
         let is_dead = self.partial_view().is_some_and(is_buried);
         if is_dead && self.is_time_to_answer_past(now) {
-            let dead = Body::Dead {
-                of,
-                incarnation: incarnation.0,
-            };
+            let dead = Body::Dead { of, incarnation: incarnation.0 };
             self.send_to(of, Route::To(address), &dead, out);
         }
         is_dead
@@ -310,12 +296,7 @@ impl Group {
         let ends_doubt = !ended.is_empty();
         for doubt in ended {
             let (asker, address) = doubt.asker;
-            self.send_to(
-                asker,
-                Route::To(address),
-                &Body::IndirectAck { of: id },
-                out,
-            );
+            self.send_to(asker, Route::To(address), &Body::IndirectAck { of: id }, out);
         }
         ends_inquiry || ends_doubt
     }
@@ -341,12 +322,7 @@ impl Group {
         if leader_probe.doubts.len() < MOST
             && let Some(challenge) = self.entropy.next()
         {
-            leader_probe.doubts.push(IndirectProbe {
-                of,
-                challenge,
-                asker,
-                until,
-            });
+            leader_probe.doubts.push(IndirectProbe { of, challenge, asker, until });
             self.knock_at(now, of, challenge, out);
         }
     }
@@ -427,9 +403,7 @@ impl Group {
     }
 
     fn outlives(&self, id: MemberId, incarnation: Incarnation) -> bool {
-        self.peer_table
-            .get(id)
-            .is_some_and(|peer| peer.incarnation > incarnation)
+        self.peer_table.get(id).is_some_and(|peer| peer.incarnation > incarnation)
     }
 
     /// True if a frame of a proven process arrived since `at`. Others may be recordings.
@@ -468,14 +442,8 @@ impl Group {
         if self.leader_probe.as_ref().is_some_and(is_mourned) {
             return;
         }
-        let incarnation = self
-            .peer_table
-            .get(of)
-            .map_or(Incarnation(0), |peer| peer.incarnation);
-        let dead = Body::Dead {
-            of,
-            incarnation: incarnation.0,
-        };
+        let incarnation = self.peer_table.get(of).map_or(Incarnation(0), |peer| peer.incarnation);
+        let dead = Body::Dead { of, incarnation: incarnation.0 };
         self.broadcast(now, &dead, out);
         if let Some(leader_probe) = &mut self.leader_probe {
             leader_probe.say_again(News::Dead { of, incarnation }, now);
@@ -500,9 +468,7 @@ impl Group {
         let is_over = |it: &mut Obituary| it.until <= now;
         let due: Vec<Obituary> = leader_probe.obituaries.extract_if(.., is_over).collect();
         for obituary in due {
-            let Obituary {
-                of, incarnation, ..
-            } = obituary;
+            let Obituary { of, incarnation, .. } = obituary;
             if !self.outlives(of, incarnation) && !self.was_heard_since(of, obituary.since) {
                 self.lay_to_rest(now, of, incarnation);
             }
@@ -512,12 +478,7 @@ impl Group {
         if let (true, Some(of), Some(leader_probe)) = (is_turn, elsewhere, &mut self.leader_probe)
             && let Some(challenge) = self.entropy.next()
         {
-            leader_probe.probe = Some(Probe {
-                of,
-                challenge,
-                steps: 0,
-                step_at: now,
-            });
+            leader_probe.probe = Some(Probe { of, challenge, steps: 0, step_at: now });
         }
         self.inquire(now, out);
     }
@@ -536,14 +497,7 @@ impl Group {
         for what in said {
             match what {
                 News::Dead { of, incarnation } => {
-                    self.broadcast(
-                        now,
-                        &Body::Dead {
-                            of,
-                            incarnation: incarnation.0,
-                        },
-                        out,
-                    );
+                    self.broadcast(now, &Body::Dead { of, incarnation: incarnation.0 }, out);
                 }
                 News::Alive => {
                     let priority = self.me.priority;

@@ -48,10 +48,7 @@ impl ListenCheck {
 /// Returns the listen interval with which a working leader is missed no more often than with the
 /// default `listen-miss`.
 fn needed(config: &announce::Config, loss: f64) -> Option<Duration> {
-    let measured = announce::Config {
-        listen: Listen::Measured { miss: LISTEN_MISS },
-        ..*config
-    };
+    let measured = announce::Config { listen: Listen::Measured { miss: LISTEN_MISS }, ..*config };
     measured.listen_interval(loss)
 }
 

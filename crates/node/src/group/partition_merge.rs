@@ -96,10 +96,7 @@ impl PartitionMerge {
         if let Some(merge_round) = &mut self.merge_round
             && merge_round.call.is_none()
             && self.follower_count.is_some_and(has_counted)
-            && merge_round
-                .held
-                .values()
-                .any(|word| has_counted(word.follower_count))
+            && merge_round.held.values().any(|word| has_counted(word.follower_count))
         {
             merge_round.let_go(now);
         }
@@ -171,11 +168,7 @@ impl Group {
         message: &[u8],
         out: &mut Outbox,
     ) -> bool {
-        if self
-            .partition_merge
-            .as_ref()
-            .is_some_and(|it| it.merge_round.is_none())
-        {
+        if self.partition_merge.as_ref().is_some_and(|it| it.merge_round.is_none()) {
             self.begin_contest(now, from, out);
         }
         let Some(partition_merge) = &mut self.partition_merge else {
@@ -189,13 +182,7 @@ impl Group {
         }
         if merge_round.held.len() < MOST_RIVALS || merge_round.held.contains_key(&from) {
             let message = message.to_vec();
-            merge_round.held.insert(
-                from,
-                HeldWord {
-                    follower_count,
-                    message,
-                },
-            );
+            merge_round.held.insert(from, HeldWord { follower_count, message });
             partition_merge.hurry(now);
         }
         true
@@ -276,8 +263,7 @@ impl Group {
             && merge_round.call == Some(call)
             && merge_round.followers.insert(id)
         {
-            self.election
-                .count(ViewChange::Joined(Candidate { priority, id }));
+            self.election.count(ViewChange::Joined(Candidate { priority, id }));
         }
     }
 
@@ -291,18 +277,11 @@ impl Group {
         let answer = partition_merge.answer.take_if(|(at, _)| *at <= now);
         let mut held = BTreeMap::new();
         if let Some(merge_round) = &mut partition_merge.merge_round
-            && merge_round
-                .holds_until
-                .take_if(|until| *until <= now)
-                .is_some()
+            && merge_round.holds_until.take_if(|until| *until <= now).is_some()
         {
             held = std::mem::take(&mut merge_round.held);
         }
-        if partition_merge
-            .merge_round
-            .as_ref()
-            .is_some_and(|it| it.ends <= now)
-        {
+        if partition_merge.merge_round.as_ref().is_some_and(|it| it.ends <= now) {
             self.forget_followers();
         }
         if let (Some((_, call)), Some((leader, address))) = (answer, leader) {
@@ -319,10 +298,7 @@ impl Group {
     pub(super) fn end_merge_round(&mut self) {
         let follows = self.leader_elsewhere().is_some();
         if let Some(partition_merge) = &mut self.partition_merge {
-            let led = partition_merge
-                .merge_round
-                .as_ref()
-                .is_some_and(|it| it.call.is_some());
+            let led = partition_merge.merge_round.as_ref().is_some_and(|it| it.call.is_some());
             partition_merge.gives_way = led && follows;
         }
         self.forget_followers();

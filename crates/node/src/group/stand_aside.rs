@@ -115,10 +115,7 @@ impl Group {
 
     /// True if voters asked the member to wait. It asks none then, so it gets no answers.
     pub(super) fn is_asked_to_wait(&self, now: Instant) -> bool {
-        self.tenure
-            .stand_aside
-            .waits_until
-            .is_some_and(|at| now < at)
+        self.tenure.stand_aside.waits_until.is_some_and(|at| now < at)
     }
 
     /// Notes the user's report on whether this member can work. Without an authority it has no

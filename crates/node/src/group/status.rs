@@ -136,10 +136,7 @@ impl Group {
     }
 
     fn peer_statuses(&self, now: Instant) -> Vec<PeerStatus> {
-        let detector = self
-            .membership
-            .as_ref()
-            .filter(|it| it.partial_view().is_none());
+        let detector = self.membership.as_ref().filter(|it| it.partial_view().is_none());
         let status = |(id, known): (MemberId, &PeerInfo)| PeerStatus {
             peer: self.peer_table.describe(id),
             heard: Some(known.heard),

@@ -392,20 +392,10 @@ impl Group {
         if self.tenure.explain_at.take_if(is_due).is_some() {
             self.explain_silence(now);
         }
-        if self
-            .tenure
-            .transfer_grace
-            .take_if(|it| it.until <= now)
-            .is_some()
-        {
+        if self.tenure.transfer_grace.take_if(|it| it.until <= now).is_some() {
             self.end_holding_back(now, out);
         }
-        if self
-            .tenure
-            .receives_transfer_until
-            .take_if(is_due)
-            .is_some()
-        {
+        if self.tenure.receives_transfer_until.take_if(is_due).is_some() {
             self.end_inheritance(now, out);
         }
         if self.tenure.tell_at.is_some_and(|at| at <= now) {
@@ -458,11 +448,7 @@ impl Group {
             is_silent = answer_within.is_some_and(|it| voter.asked.waits(now) >= it);
             voter.asked.ask(now, incarnation);
         }
-        let body = Body::Tenure {
-            to,
-            authority: self.tenure.authority.id(),
-            message,
-        };
+        let body = Body::Tenure { to, authority: self.tenure.authority.id(), message };
         if let Some(address) = self.address_of(to) {
             self.counters.tenure_sent += 1;
             self.send_to(to, Route::To(address), &body, out);

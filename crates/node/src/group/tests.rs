@@ -174,15 +174,8 @@ impl Field {
         };
         let nobody = (Authority::Nobody, InFlight::new(Arc::default()));
         let port = address(index).port();
-        let member = Group::new(
-            config,
-            name,
-            port,
-            self.now,
-            None,
-            nobody,
-            entropy(self.now, port),
-        );
+        let member =
+            Group::new(config, name, port, self.now, None, nobody, entropy(self.now, port));
         self.admit_member(member, None, others, side);
     }
 
@@ -225,14 +218,10 @@ impl Field {
             for to in receivers {
                 let is_lost =
                     self.chance.next_u64() % 100 < self.lost_percent && channel != Channel::Link;
-                let is_cut = self
-                    .cut
-                    .is_some_and(|it| it == [from, to] || it == [to, from]);
+                let is_cut = self.cut.is_some_and(|it| it == [from, to] || it == [to, from]);
                 let is_near = self.sides[to] == self.sides[from] && self.deaf != Some(to);
                 if to != from && is_near && !is_cut && !is_lost {
-                    let slow = self
-                        .slow
-                        .filter(|it| it.0 == to && channel == Channel::Unicast);
+                    let slow = self.slow.filter(|it| it.0 == to && channel == Channel::Unicast);
                     let delay = slow.map_or(DELAY, |it| DELAY + it.1);
                     self.flights.push(Flight {
                         at: self.now + delay,
@@ -319,9 +308,7 @@ impl Field {
             if *works {
                 self.kept.insert(index, bytes);
             }
-            let done = works
-                .then_some(())
-                .ok_or_else(|| "no space left".to_owned());
+            let done = works.then_some(()).ok_or_else(|| "no space left".to_owned());
             let mut out = Outbox::new();
             self.members[index].on_saved(self.now, done, &mut out);
             self.post(index, out);
@@ -369,11 +356,7 @@ fn only_the_leader_of_a_complete_group_sends_unasked() {
     let mut field = Field::settled(Takeover::Never, &[0; 5]);
     (field.multicasts, field.unicasts) = (0, 0);
     field.run(Duration::from_secs(10));
-    assert!(
-        (99..=101).contains(&field.multicasts),
-        "{}",
-        field.multicasts
-    );
+    assert!((99..=101).contains(&field.multicasts), "{}", field.multicasts);
     // Every two seconds the leader pings one other member, which answers.
     assert!(field.unicasts <= 2 * 6, "{}", field.unicasts);
 }
@@ -468,9 +451,7 @@ fn lone_member_does_not_blame_a_network_with_other_groups() {
             field.members[0].refuse(field.now, Rejected::Key);
         }
         let lines = logged(|| field.run(Duration::from_secs(6)));
-        let mut asked = lines
-            .iter()
-            .filter(|(_, line)| line.contains("nobody was heard by"));
+        let mut asked = lines.iter().filter(|(_, line)| line.contains("nobody was heard by"));
         let (_, line) = asked.next().expect("it says that it is alone");
         assert!(line.contains(asks), "{line}");
     }
@@ -490,10 +471,7 @@ fn member_in_no_seed_list_is_found_without_multicast() {
     field.enter(announcing(Takeover::Never), 9, &[3], 0);
     field.run(Duration::from_secs(5));
     assert_eq!(field.agreed(&ALL), Some(leader));
-    assert_eq!(
-        (field.changes(&ALL[..4]), field.changes(&ALL[4..])),
-        (before, 1)
-    );
+    assert_eq!((field.changes(&ALL[..4]), field.changes(&ALL[4..])), (before, 1));
 }
 
 /// The members start while the network is cut, so that neither side has heard of the other.
@@ -549,10 +527,7 @@ fn members_with_seeds_survive_the_loss_of_multicast() {
     let before = field.changes(&ALL);
     field.carries_multicasts = false;
     field.run(Duration::from_secs(10));
-    assert_eq!(
-        (field.agreed(&ALL), field.changes(&ALL)),
-        (Some(leader), before)
-    );
+    assert_eq!((field.agreed(&ALL), field.changes(&ALL)), (Some(leader), before));
 }
 
 /// The calendar was ahead once, and is right at the next start.
@@ -571,15 +546,8 @@ fn member_with_a_calendar_set_back_is_accepted_again() {
     let config = field.members[leader].config.clone();
     let nobody = (Authority::Nobody, InFlight::new(Arc::default()));
     let port = address(leader).port();
-    let mut again = Group::new(
-        config,
-        &name(leader),
-        port,
-        field.now,
-        None,
-        nobody,
-        entropy(field.now, port),
-    );
+    let mut again =
+        Group::new(config, &name(leader), port, field.now, None, nobody, entropy(field.now, port));
     assert!(again.incarnation < ahead && !protocol.needs_view());
     let mut out = Outbox::new();
     again.start(field.now, &mut out);

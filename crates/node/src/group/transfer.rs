@@ -121,11 +121,7 @@ impl Group {
         }
         if transferee == self.me.id {
             let known = self.names();
-            return Some(TransferError::Itself {
-                group,
-                member,
-                known,
-            });
+            return Some(TransferError::Itself { group, member, known });
         }
         if self.tenure.fence().is_none() {
             let holder = self.tenure.holder();
@@ -184,13 +180,7 @@ impl Group {
         out: &mut Outbox,
     ) {
         self.tenure.transferee = Some(transferee.id);
-        self.transfer = Some(Transfer {
-            transferee,
-            fence,
-            span,
-            within,
-            until: None,
-        });
+        self.transfer = Some(Transfer { transferee, fence, span, within, until: None });
         self.resign_tenure(now, out);
     }
 
@@ -247,11 +237,8 @@ impl Group {
         let within = within.min(self.config.authority.ttl().unwrap_or(Duration::ZERO));
         let is_heir = to == self.me.id;
         let until = now + within;
-        self.tenure.transfer_grace = (!is_heir).then_some(TransferGrace {
-            transferee: to,
-            until,
-            fence,
-        });
+        self.tenure.transfer_grace =
+            (!is_heir).then_some(TransferGrace { transferee: to, until, fence });
         if !is_heir && self.tenure.authority.holds(now).is_none() {
             self.ask_authority(now, Request::Withdraw, out);
         }
@@ -300,10 +287,8 @@ impl Group {
         let is_lost = self.tenure.authority.holds(now).is_none();
         let is_over = |it: &mut Transfer| it.until.map_or(is_lost, |until| until <= now);
         if let Some(transfer) = self.transfer.take_if(is_over) {
-            let (group, transferee) = (
-                &self.config.name,
-                self.describe(transfer.transferee.id).name,
-            );
+            let (group, transferee) =
+                (&self.config.name, self.describe(transfer.transferee.id).name);
             let within = transfer.until.map(|_| transfer.within);
             match within {
                 Some(within) => tracing::warn!(
@@ -313,10 +298,7 @@ impl Group {
                     "group `{group}`: tenure was lost before it could be handed to `{transferee}`: whom the election names gets the next"
                 ),
             }
-            let _ = transfer
-                .transferee
-                .told
-                .send(TransferOutcome::Missed { within });
+            let _ = transfer.transferee.told.send(TransferOutcome::Missed { within });
             self.tenure.transferee = None;
             self.step_down(now, transfer.span, None, out);
         }

@@ -57,11 +57,7 @@ impl Asked {
     /// Notes that a question is sent to a voter known in this incarnation. Of several unanswered
     /// questions, the first counts.
     pub(super) fn ask(&mut self, now: Instant, incarnation: Option<Incarnation>) {
-        self.0.get_or_insert(Question {
-            since: now,
-            incarnation,
-            calls: 0,
-        });
+        self.0.get_or_insert(Question { since: now, incarnation, calls: 0 });
     }
 
     /// Returns the time since the question; zero if none is open.
@@ -191,12 +187,7 @@ impl Group {
     /// Notes that this process did not run for `span`. A pause of half a ttl or more means that
     /// nothing was renewed and no answer received.
     pub fn note_pause(&mut self, now: Instant, span: Duration) {
-        if self
-            .config
-            .authority
-            .ttl()
-            .is_some_and(|ttl| span * 2 >= ttl)
-        {
+        if self.config.authority.ttl().is_some_and(|ttl| span * 2 >= ttl) {
             self.tenure.paused = Some((now, span));
         }
     }
@@ -294,11 +285,9 @@ mod tests {
     #[test]
     fn lookup_or_restart_of_a_voter_does_not_count_as_latency() {
         let [first, later] = [1, 2].map(|incarnation| Some(Incarnation(incarnation)));
-        for (asked_in, answers_in, counts) in [
-            (None, first, false),
-            (first, later, false),
-            (first, first, true),
-        ] {
+        for (asked_in, answers_in, counts) in
+            [(None, first, false), (first, later, false), (first, first, true)]
+        {
             let mut asked = Asked::default();
             asked.ask(Instant(10), asked_in);
             asked.ask(Instant(20), first);

@@ -56,11 +56,8 @@ impl Group {
         self.broadcast(now, &Body::Up, out);
         // A message to itself is for every voter, of this list or another. The known addresses of
         // the voters may be wrong.
-        let body = Body::Tenure {
-            to: me,
-            authority: self.tenure.authority.id(),
-            message: &question,
-        };
+        let body =
+            Body::Tenure { to: me, authority: self.tenure.authority.id(), message: &question };
         self.broadcast(now, &body, out);
         for voter in others {
             self.send_tenure(now, voter, &question, out);
@@ -69,17 +66,12 @@ impl Group {
 
     /// Sends `to` the longest ttl that this voter can have granted, if `message` is a voter query.
     pub(super) fn answer_survey(&mut self, to: MemberId, message: &Message, out: &mut Outbox) {
-        let (Some(question), Some(longest), Some(address)) = (
-            question_of(to, message),
-            self.tenure.authority.longest_ttl(),
-            self.address_of(to),
-        ) else {
+        let (Some(question), Some(longest), Some(address)) =
+            (question_of(to, message), self.tenure.authority.longest_ttl(), self.address_of(to))
+        else {
             return;
         };
-        let body = Body::Granted {
-            longest_ns: longest.0,
-            question,
-        };
+        let body = Body::Granted { longest_ns: longest.0, question };
         self.send_to(to, Route::To(address), &body, out);
     }
 
@@ -105,11 +97,8 @@ impl Group {
         }
         let votes = self.tenure.voters().any(|voter| voter == self.me.id);
         if votes && question_of(sender.id, &asked).is_some() {
-            let body = Body::Tenure {
-                to: sender.id,
-                authority: self.tenure.authority.id(),
-                message,
-            };
+            let body =
+                Body::Tenure { to: sender.id, authority: self.tenure.authority.id(), message };
             self.send_to(sender.id, Route::To(address), &body, out);
         }
     }
@@ -119,23 +108,15 @@ impl Group {
         if let Some(voter_query) = &self.voter_query {
             let member = member.to_owned();
             // The caller may be gone.
-            let _ = voter_query.answers.send(Told::Another {
-                member,
-                fence,
-                holds,
-            });
+            let _ = voter_query.answers.send(Told::Another { member, fence, holds });
         }
     }
 
     /// Tells the waiting caller about an unproven sender that claims tenure. The frame may be a
     /// recording: the caller may refuse because of it, and do nothing else.
     pub(super) fn tell_of_unproven(&self, address: SocketAddr, frame: &Frame<'_>) {
-        if let (
-            Some(voter_query),
-            Body::Holds {
-                fence, lasts_ns, ..
-            },
-        ) = (&self.voter_query, &frame.body)
+        if let (Some(voter_query), Body::Holds { fence, lasts_ns, .. }) =
+            (&self.voter_query, &frame.body)
             && *lasts_ns > 0
         {
             // The caller may be gone.
@@ -174,24 +155,13 @@ impl Group {
         );
         let promised = match voter_query.query.hear(from, &message) {
             // The other frame of the answer was lost. The question is repeated.
-            None
-            | Some(QueryAnswer {
-                promised: Some(_),
-                longest_ttl: None,
-            }) => return is_answer,
-            Some(QueryAnswer {
-                promised: Some(counter),
-                longest_ttl: Some(longest_ttl),
-            }) => Some(Promised {
-                counter,
-                longest_ttl,
-            }),
+            None | Some(QueryAnswer { promised: Some(_), longest_ttl: None }) => return is_answer,
+            Some(QueryAnswer { promised: Some(counter), longest_ttl: Some(longest_ttl) }) => {
+                Some(Promised { counter, longest_ttl })
+            }
             Some(QueryAnswer { promised: None, .. }) => None,
         };
-        let told = Told::Voter {
-            voter: name,
-            promised,
-        };
+        let told = Told::Voter { voter: name, promised };
         // The caller may be gone.
         let _ = voter_query.answers.send(told);
         true

@@ -142,12 +142,7 @@ mod tests {
     #[test]
     fn address_with_forbidden_name_is_refused() {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7400));
-        for (name, is_one) in [
-            ("a", true),
-            ("a\n", false),
-            ("\u{1b}[2J", false),
-            ("", false),
-        ] {
+        for (name, is_one) in [("a", true), ("a\n", false), ("\u{1b}[2J", false), ("", false)] {
             let id = member_id(name);
             let known = MemberAddress::of(&Sender::new(name, id, Incarnation(1), 7400), address);
             assert_eq!(known.is_of(id), is_one, "{name:?}");

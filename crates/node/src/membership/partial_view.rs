@@ -123,11 +123,7 @@ pub struct PartialViewStatus {
 
 /// The parameters of the exchange in a group whose members know `view` others.
 fn shuffling(view: u16) -> shuffle::Config {
-    shuffle::Config {
-        room: view,
-        exchanged: EXCHANGED,
-        ..shuffle::Config::field(SHUFFLE_EVERY)
-    }
+    shuffle::Config { room: view, exchanged: EXCHANGED, ..shuffle::Config::field(SHUFFLE_EVERY) }
 }
 
 /// The parameters of the census, if most messages take less than `bound`.
@@ -143,10 +139,7 @@ fn counting(bound: Duration) -> census::Config {
 /// The parameters of messages to all, if most messages take less than `bound`.
 fn spreading(bound: Duration) -> epidemic::Config {
     let period = bound * REPAIR_BOUNDS;
-    epidemic::Config {
-        repair_time: period * REPAIRS,
-        ..epidemic::Config::field(period)
-    }
+    epidemic::Config { repair_time: period * REPAIRS, ..epidemic::Config::field(period) }
 }
 
 impl PartialView {
@@ -163,13 +156,8 @@ impl PartialView {
         let mut child = || Xoshiro256PlusPlus::seed_from_u64(rng.next_u64());
         let mut shuffle = Driver::new(me, Shuffle::default(), shuffling(view), child(), None);
         let mut census = Driver::new(me, Census::new(), counting(bound), child(), None);
-        let rumours = Driver::new(
-            me,
-            Epidemic::new(incarnation.0),
-            spreading(bound),
-            child(),
-            None,
-        );
+        let rumours =
+            Driver::new(me, Epidemic::new(incarnation.0), spreading(bound), child(), None);
         shuffle.start(now);
         census.start(now);
         let mut partial_view = Self {
@@ -224,9 +212,7 @@ impl PartialView {
         let is_outgrown = |size: &u64| self.is_full() && size.saturating_mul(2) < least;
         let counted = [self.census.protocol().size(), self.told_size];
         let mut counted = counted.into_iter().flatten();
-        counted
-            .find(|size| !is_outgrown(size))
-            .map(|size| size.max(least))
+        counted.find(|size| !is_outgrown(size)).map(|size| size.max(least))
     }
 
     /// The estimated number of members, or the number of known members if there is no estimate.
@@ -255,11 +241,7 @@ impl PartialView {
     }
 
     pub(crate) fn status(&self) -> PartialViewStatus {
-        PartialViewStatus {
-            view: self.room,
-            known: self.known.len(),
-            size: self.size(),
-        }
+        PartialViewStatus { view: self.room, known: self.known.len(), size: self.size() }
     }
 
     /// True if `id` was reported dead in `incarnation` or a later one.
@@ -286,9 +268,7 @@ impl PartialView {
     /// A few random members of the view, with their addresses.
     pub(crate) fn some(&mut self, count: usize) -> Vec<(MemberId, SocketAddr)> {
         let inline_vec = self.sample(count);
-        let placed = inline_vec
-            .iter()
-            .map(|it| Some((it.id, self.address_of(it.id)?)));
+        let placed = inline_vec.iter().map(|it| Some((it.id, self.address_of(it.id)?)));
         placed.flatten().collect()
     }
 
@@ -296,10 +276,7 @@ impl PartialView {
     fn sample(&mut self, count: usize) -> Vec<Candidate> {
         let first = self.draw(self.known.len() as u64) as usize;
         let from_there = self.known.iter().skip(first).chain(&self.known);
-        from_there
-            .take(count.min(self.known.len()))
-            .copied()
-            .collect()
+        from_there.take(count.min(self.known.len())).copied().collect()
     }
 
     /// A random number below `bound`.
@@ -317,11 +294,7 @@ impl PartialView {
         }
         let was_there = self.places.get(sender.id).is_some() || self.tombstones.has(sender.id);
         self.arrivals += u64::from(!was_there);
-        self.places.note(
-            sender.id,
-            MemberAddress::of(sender, address),
-            Source::Itself,
-        );
+        self.places.note(sender.id, MemberAddress::of(sender, address), Source::Itself);
         let size = self.size_or_view();
         let answers = channel != Channel::Multicast || self.draw(size) < GREETERS;
         if answers {
@@ -349,11 +322,7 @@ impl PartialView {
         address: SocketAddr,
     ) {
         self.now = now;
-        self.places.note(
-            candidate.id,
-            MemberAddress::of(sender, address),
-            Source::Itself,
-        );
+        self.places.note(candidate.id, MemberAddress::of(sender, address), Source::Itself);
         self.take_back(candidate, sender.incarnation());
     }
 
@@ -428,12 +397,7 @@ impl PartialView {
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
-        let times = [
-            self.shuffle.due(),
-            self.census.due(),
-            self.rumours.due(),
-            Some(self.look_at),
-        ];
+        let times = [self.shuffle.due(), self.census.due(), self.rumours.due(), Some(self.look_at)];
         times.into_iter().flatten().min().filter(|_| !self.is_gone)
     }
 

@@ -133,11 +133,7 @@ impl Swim {
             loss: Loss::default(),
             effects: Vec::new(),
         };
-        Self {
-            foca: Foca::new(me, lan(), rng, PostcardCodec),
-            world,
-            next_introduced: 0,
-        }
+        Self { foca: Foca::new(me, lan(), rng, PostcardCodec), world, next_introduced: 0 }
     }
 
     /// True if no member has contacted this one in its present incarnation, or no member is left.
@@ -379,11 +375,7 @@ impl Runtime<Presence> for SwimRuntime {
         }
         let (receiver, to) = (to.id, self.locate(&to));
         let bytes = data.to_vec();
-        let send = MembershipEffect::Send {
-            receiver,
-            to,
-            bytes,
-        };
+        let send = MembershipEffect::Send { receiver, to, bytes };
         self.effects.push(send);
     }
 
@@ -407,12 +399,7 @@ fn lan() -> Config {
     const FEW: NonZeroUsize = NonZeroUsize::new(HELPERS).expect("not zero");
     const ONE: NonZeroUsize = NonZeroUsize::MIN;
     const TWO: NonZeroUsize = NonZeroUsize::new(2).expect("not zero");
-    let every = |frequency, num_members| {
-        Some(PeriodicParams {
-            frequency,
-            num_members,
-        })
-    };
+    let every = |frequency, num_members| Some(PeriodicParams { frequency, num_members });
     Config {
         probe_period: PROBE_EVERY,
         probe_rtt: ROUND_TRIP,

@@ -175,9 +175,7 @@ impl Config {
     pub fn field(announce: Duration) -> Self {
         Self {
             listen: Listen::Measured { miss: 1e-3 },
-            joining: Joining::SuppressThenQuery {
-                election_timeout: announce.mul_f64(0.1),
-            },
+            joining: Joining::SuppressThenQuery { election_timeout: announce.mul_f64(0.1) },
             asks: 8,
             correction: Correction::AtOnce,
             farewell: Repeat::Measured { miss: 1e-3 },
@@ -191,11 +189,7 @@ impl Config {
     /// Names the first option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         let zero = |field, is_zero: bool| {
-            if is_zero {
-                Err(ConfigError::Zero { field })
-            } else {
-                Ok(())
-            }
+            if is_zero { Err(ConfigError::Zero { field }) } else { Ok(()) }
         };
         zero("announce interval", self.announce == Duration::ZERO)?;
         if let Listen::For(span) = self.listen {
@@ -207,10 +201,7 @@ impl Config {
             zero("patience", election_timeout == Duration::ZERO)?;
         }
         if self.leaders == 0 {
-            return Err(ConfigError::OutOfRange {
-                field: "number of leaders",
-                range: "1 or more",
-            });
+            return Err(ConfigError::OutOfRange { field: "number of leaders", range: "1 or more" });
         }
         self.wake.check()?;
         if !(0.0..1.0).contains(&self.assumed_loss) {
@@ -335,11 +326,8 @@ mod tests {
     #[test]
     fn measured_listening_allows_for_lost_and_late_announcements() {
         let intervals = |joining, miss| {
-            let config = Config {
-                listen: Listen::Measured { miss },
-                joining,
-                ..Config::field(ANNOUNCE)
-            };
+            let config =
+                Config { listen: Listen::Measured { miss }, joining, ..Config::field(ANNOUNCE) };
             [0.0, 0.01, 0.1, 0.3].map(|loss| config.listen_interval(loss).expect("it listens"))
         };
         let ms = |values: [u64; 4]| values.map(Duration::from_millis);
@@ -359,9 +347,7 @@ mod tests {
     #[test]
     fn a_single_query_replaces_no_announcement() {
         let config = |millis| Config {
-            joining: Joining::SuppressThenQuery {
-                election_timeout: Duration::from_millis(millis),
-            },
+            joining: Joining::SuppressThenQuery { election_timeout: Duration::from_millis(millis) },
             ..Config::field(ANNOUNCE)
         };
         for loss in [0.0, 0.01, 0.1] {
@@ -375,10 +361,7 @@ mod tests {
     #[test]
     fn an_answer_is_sent_before_the_asking_member_stops_waiting() {
         let gap = |joining| {
-            let config = Config {
-                joining,
-                ..Config::field(ANNOUNCE)
-            };
+            let config = Config { joining, ..Config::field(ANNOUNCE) };
             config.answer_gap()
         };
         assert_eq!(gap(Joining::Announce), Duration::from_millis(10));
@@ -392,10 +375,7 @@ mod tests {
     fn measured_goodbyes_need_every_announcement() {
         let paper = Config::paper(ANNOUNCE, ANNOUNCE);
         assert!(paper.ignores_worse_candidates());
-        let measuring = Config {
-            farewell: Repeat::Measured { miss: 1e-3 },
-            ..paper
-        };
+        let measuring = Config { farewell: Repeat::Measured { miss: 1e-3 }, ..paper };
         assert!(!measuring.ignores_worse_candidates());
     }
 }

@@ -38,11 +38,7 @@ impl Goodbyes {
         if self.0.len() == MOST {
             self.0.remove(0);
         }
-        self.0.push(Goodbye {
-            id,
-            incarnation,
-            until,
-        });
+        self.0.push(Goodbye { id, incarnation, until });
     }
 }
 

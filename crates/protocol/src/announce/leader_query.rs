@@ -45,19 +45,13 @@ impl Config {
         let fit = (span.0 / election_timeout.0.max(1)).saturating_sub(1);
         match fit.min(u64::from(self.asks)).min(u64::from(u8::MAX)) as u8 {
             0 => QueryPlan::NONE,
-            asks => QueryPlan {
-                asks,
-                election_timeout,
-            },
+            asks => QueryPlan { asks, election_timeout },
         }
     }
 }
 
 impl QueryPlan {
-    const NONE: Self = Self {
-        asks: 0,
-        election_timeout: Duration::ZERO,
-    };
+    const NONE: Self = Self { asks: 0, election_timeout: Duration::ZERO };
 
     /// The state of knowledge once a leader is lost.
     fn vacancy(self) -> Vacancy {
@@ -71,11 +65,7 @@ impl QueryPlan {
     /// queries.
     #[inline]
     fn due(self, heard: &KnownLeader, moment: Duration) -> Instant {
-        if self.is_over(heard) {
-            heard.until
-        } else {
-            self.opens(heard, heard.until) + moment
-        }
+        if self.is_over(heard) { heard.until } else { self.opens(heard, heard.until) + moment }
     }
 
     #[inline]

@@ -129,14 +129,7 @@ mod tests {
             established,
             follower_count: 0,
         };
-        KnownLeader {
-            claim,
-            beat: 1,
-            byes: 3,
-            asked: 0,
-            sooner: 0,
-            until: Instant(100),
-        }
+        KnownLeader { claim, beat: 1, byes: 3, asked: 0, sooner: 0, until: Instant(100) }
     }
 
     fn ids(leaders: &Leaders) -> Vec<u64> {
@@ -154,12 +147,9 @@ mod tests {
             (2, Never, vec![3, 4]),
         ] {
             let mut leaders = Leaders::default();
-            for it in [
-                heard(1, 1, false),
-                heard(4, 9, false),
-                heard(3, 5, true),
-                heard(2, 5, false),
-            ] {
+            for it in
+                [heard(1, 1, false), heard(4, 9, false), heard(3, 5, true), heard(2, 5, false)]
+            {
                 let entered = leaders.enter(it, room, takeover);
                 let id = it.claim.candidate.id;
                 assert_eq!(entered, leaders.get(id).is_some(), "{id} of {room}");
@@ -185,18 +175,12 @@ mod tests {
         for it in [heard(1, 1, true), heard(2, 5, false), heard(3, 9, false)] {
             leaders.enter(it, 3, ByTheBetter);
         }
-        assert_eq!(
-            leaders.better_than(heard(9, 4, false).claim, ByTheBetter),
-            2
-        );
+        assert_eq!(leaders.better_than(heard(9, 4, false).claim, ByTheBetter), 2);
         assert_eq!(leaders.better_than(heard(9, 4, false).claim, Never), 3);
         leaders.keep(2);
         assert_eq!(ids(&leaders), [3, 2]);
         assert!(leaders.drop_if(|it| it.claim.candidate.id == MemberId(3)));
         assert!(!leaders.drop_if(|it| it.claim.candidate.id == MemberId(3)));
-        assert_eq!(
-            (ids(&leaders), leaders.best()),
-            (vec![2], Some(Candidate::new(2, 5)))
-        );
+        assert_eq!((ids(&leaders), leaders.best()), (vec![2], Some(Candidate::new(2, 5))));
     }
 }

@@ -36,22 +36,14 @@ impl Wake {
     pub(crate) fn check(self) -> Result<(), ConfigError> {
         let (field, range, holds) = match self {
             Self::Uniform => return Ok(()),
-            Self::Exponential { rate } => (
-                "wake-up rate",
-                "-100 to 100, but not 0",
-                rate != 0.0 && rate.abs() <= 100.0,
-            ),
-            Self::ByPriority(scale) => (
-                "chance in the wake-up",
-                "0 to 1",
-                (0.0..=1.0).contains(&scale.chance),
-            ),
+            Self::Exponential { rate } => {
+                ("wake-up rate", "-100 to 100, but not 0", rate != 0.0 && rate.abs() <= 100.0)
+            }
+            Self::ByPriority(scale) => {
+                ("chance in the wake-up", "0 to 1", (0.0..=1.0).contains(&scale.chance))
+            }
         };
-        if holds {
-            Ok(())
-        } else {
-            Err(ConfigError::OutOfRange { field, range })
-        }
+        if holds { Ok(()) } else { Err(ConfigError::OutOfRange { field, range }) }
     }
 
     /// Draws the waiting time of a member with priority `priority`, at most `interval`.
@@ -71,11 +63,7 @@ impl Wake {
 impl PriorityScale {
     /// For priorities from 0 to `best`, with a random tenth of the interval.
     pub const fn up_to(best: Priority) -> Self {
-        Self {
-            worst: Priority(0),
-            best,
-            chance: 0.1,
-        }
+        Self { worst: Priority(0), best, chance: 0.1 }
     }
 
     /// The share of the interval that a member with priority `priority` waits, given a random `luck`
@@ -119,11 +107,7 @@ mod tests {
 
     #[test]
     fn better_members_wake_earlier_up_to_the_random_share() {
-        let scale = PriorityScale {
-            worst: Priority(10),
-            best: Priority(20),
-            chance: 0.1,
-        };
+        let scale = PriorityScale { worst: Priority(10), best: Priority(20), chance: 0.1 };
         assert_eq!(scale.share(Priority(20), 0.0), 0.0);
         assert_eq!(scale.share(Priority(99), 0.0), 0.0);
         assert_eq!(scale.share(Priority(10), 1.0), 1.0);

@@ -17,9 +17,7 @@ pub(super) struct Results {
 }
 
 impl Results {
-    pub(super) const NONE: Self = Self {
-        inverses: InlineVec::NONE,
-    };
+    pub(super) const NONE: Self = Self { inverses: InlineVec::NONE };
 
     /// Enters the result of a count, unless no weight has reached this member. Keeps `kept` results
     /// in total.

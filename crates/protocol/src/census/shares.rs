@@ -99,10 +99,7 @@ mod tests {
             assert!(received.enter(MemberId(7), number));
             let oldest = number.saturating_sub(MOST_KNOWN as u32 - 1).max(1);
             let mut last = oldest..=number;
-            assert!(
-                last.all(|it| !received.clone().enter(MemberId(7), it)),
-                "{number}"
-            );
+            assert!(last.all(|it| !received.clone().enter(MemberId(7), it)), "{number}");
         }
     }
 }

@@ -173,26 +173,15 @@ fn audit_rounds(
     let mut candidacies = vec![Candidacy::default(); hosts.len()];
     let mut disputes = Vec::new();
     for round in rounds {
-        let Round {
-            feedback,
-            replies,
-            late,
-        } = round;
+        let Round { feedback, replies, late } = round;
         if !calls.push(feedback, config) {
             return None;
         }
-        let (call, number) = (
-            ValidCall::of(feedback, config)?,
-            calls.number(feedback.round)?,
-        );
+        let (call, number) = (ValidCall::of(feedback, config)?, calls.number(feedback.round)?);
         let toss = Toss::new(seed, feedback);
         let finds_missing = part == AuditPart::First || call.is_to_all;
         let mut dispute = |host, cause| {
-            disputes.push(Dispute {
-                round: feedback.round,
-                host,
-                cause,
-            });
+            disputes.push(Dispute { round: feedback.round, host, cause });
         };
         let has_been = |to: u32| (FIRST_ROUND..=feedback.round).contains(&to);
         let unasked = late.iter().filter(|it| !has_been(it.to));
@@ -200,9 +189,8 @@ fn audit_rounds(
         let came_late = all.iter().flat_map(|it| &it.late);
         let came_late = came_late.filter(|it| it.to == feedback.round);
         let in_time = replies.iter().map(|it| (*it, false));
-        let mut said: Vec<(Voice, bool)> = in_time
-            .chain(came_late.map(|it| (it.voice, true)))
-            .collect();
+        let mut said: Vec<(Voice, bool)> =
+            in_time.chain(came_late.map(|it| (it.voice, true))).collect();
         said.sort_unstable_by_key(|(it, _)| it.host);
         for (candidacy, host) in candidacies.iter_mut().zip(hosts) {
             let place = said.binary_search_by_key(&host.id, |(it, _)| it.host);
@@ -222,8 +210,7 @@ fn audit_rounds(
             }
         }
         // Replies of members that are not hosts.
-        said.iter()
-            .for_each(|(it, _)| dispute(it.host, Cause::Favoured));
+        said.iter().for_each(|(it, _)| dispute(it.host, Cause::Favoured));
     }
     Some(disputes)
 }

@@ -50,8 +50,7 @@ impl Calls {
             return false;
         };
         let round = feedback.round;
-        self.kept
-            .retain(|it| it.feedback.round.saturating_add(KEPT) >= round);
+        self.kept.retain(|it| it.feedback.round.saturating_add(KEPT) >= round);
         let steps = config.steps();
         let (number, steps) = match steps.filter(|_| call.is_to_all) {
             Some(steps) => {
@@ -62,12 +61,7 @@ impl Calls {
             }
             None => (call.wire_bits.count, self.steps_before()),
         };
-        self.kept.push_back(Called {
-            feedback: *feedback,
-            call,
-            number,
-            steps,
-        });
+        self.kept.push_back(Called { feedback: *feedback, call, number, steps });
         true
     }
 
@@ -206,12 +200,7 @@ mod tests {
     /// A call of all hosts by this number, or of those that said yes in the round before.
     fn call(round: u32, number: u32, base: u32) -> Feedback {
         let config = config();
-        let wire_bits = WireBits {
-            count: number,
-            fraction: 0,
-            reset: base == 0,
-            taken: 0,
-        };
+        let wire_bits = WireBits { count: number, fraction: 0, reset: base == 0, taken: 0 };
         Feedback {
             session: 1,
             class: 0,
@@ -232,17 +221,10 @@ mod tests {
     }
 
     fn may_draw_by(calls: &Calls, round: u32) -> Vec<u32> {
-        let voice = |number| Voice {
-            host: MemberId(7),
-            draws: Draws(1),
-            number,
-        };
+        let voice = |number| Voice { host: MemberId(7), draws: Draws(1), number };
         let is_possible = |number: &u32| {
             let fault = calls.fault_of(round, voice(*number), &config());
-            assert!(
-                matches!(fault, None | Some(Cause::Beyond)),
-                "{number}: {fault:?}"
-            );
+            assert!(matches!(fault, None | Some(Cause::Beyond)), "{number}: {fault:?}");
             fault.is_none()
         };
         (0..=100_001).filter(is_possible).collect()
@@ -262,13 +244,7 @@ mod tests {
         assert_eq!(may_draw_by(&three, 2), [3_162, 100_000]);
         // A host that has missed two calls goes back up by one step: from 3,162 to 100,000, up to
         // rounding.
-        let five = calls(&[
-            (1, 100_000, 0),
-            (2, 3_162, 0),
-            (3, 282, 0),
-            (4, 52, 0),
-            (5, 16, 0),
-        ]);
+        let five = calls(&[(1, 100_000, 0), (2, 3_162, 0), (3, 282, 0), (4, 52, 0), (5, 16, 0)]);
         let at_last = may_draw_by(&five, 5);
         assert_eq!(at_last, [16, 52, 282, 3_162, 99_987, 100_000]);
         assert_eq!(five.number(5), Some(16));
@@ -286,36 +262,23 @@ mod tests {
 
     #[test]
     fn a_reply_without_a_yes_in_the_base_round_is_refused() {
-        let config = Config {
-            coin: Coin::Public { seed: 4_711 },
-            ..config()
-        };
+        let config = Config { coin: Coin::Public { seed: 4_711 }, ..config() };
         let mut calls = Calls::default();
         assert!(calls.push(&call(1, 100_000, 0), &config));
         assert!(calls.push(&call(2, 3_162, 0), &config));
         assert!(calls.push(&call(3, 20, 2), &config));
         let fault = |round, host, number| {
-            let voice = Voice {
-                host: MemberId(host),
-                draws: Draws(1),
-                number,
-            };
+            let voice = Voice { host: MemberId(host), draws: Draws(1), number };
             calls.fault_of(round, voice, &config)
         };
         let hosts = 1..20_000;
-        let said_yes: Vec<u64> = hosts
-            .clone()
-            .filter(|it| fault(2, *it, 3_162).is_none())
-            .collect();
+        let said_yes: Vec<u64> =
+            hosts.clone().filter(|it| fault(2, *it, 3_162).is_none()).collect();
         assert!((20..80).contains(&said_yes.len()), "{}", said_yes.len());
         let goes_on: Vec<u64> = hosts.filter(|it| fault(3, *it, 20).is_none()).collect();
         assert!(goes_on.iter().all(|it| said_yes.contains(it)));
         assert!((3..40).contains(&goes_on.len()), "{}", goes_on.len());
-        let silent = Voice {
-            host: MemberId(said_yes[0]),
-            draws: Draws(0),
-            number: 3_162,
-        };
+        let silent = Voice { host: MemberId(said_yes[0]), draws: Draws(0), number: 3_162 };
         assert_eq!(calls.fault_of(2, silent, &config), Some(Cause::Silent));
     }
 
@@ -338,16 +301,9 @@ mod tests {
             assert!(calls.kept.iter().all(is_bounded));
         }
         assert!(calls.kept.back().is_some_and(|it| it.steps.is_none()));
-        let voice = |number| Voice {
-            host: MemberId(7),
-            draws: Draws(1),
-            number,
-        };
+        let voice = |number| Voice { host: MemberId(7), draws: Draws(1), number };
         let last = calls.kept.back().map_or(0, |it| it.call.wire_bits.count);
         assert_eq!(calls.fault_of(399, voice(99_999), &config), None);
-        assert_eq!(
-            calls.fault_of(399, voice(last - 1), &config),
-            Some(Cause::Beyond)
-        );
+        assert_eq!(calls.fault_of(399, voice(last - 1), &config), Some(Cause::Beyond));
     }
 }

@@ -95,11 +95,7 @@ impl Candidacy {
     /// A host that last received round `heard`, and drew by `step` in the last call of all hosts
     /// that it received.
     pub(super) fn after(heard: u32, step: Option<u32>) -> Self {
-        Self {
-            heard,
-            step,
-            ..Self::default()
-        }
+        Self { heard, step, ..Self::default() }
     }
 
     /// The number by which it draws in a call of all hosts, if the centre sends `count` in the new
@@ -138,11 +134,7 @@ impl Candidacy {
         let heard = std::mem::replace(&mut self.heard, round);
         // The host's draw in the base round, if it received that round.
         let last_drew = heard == base && self.memory.drew(wire_bits.taken);
-        let drew_or_reset = if wire_bits.reset {
-            base == 0
-        } else {
-            last_drew
-        };
+        let drew_or_reset = if wire_bits.reset { base == 0 } else { last_drew };
         let takes_part = match algorithm {
             Algorithm::Naive | Algorithm::Priority | Algorithm::Bolot => true,
             Algorithm::Basic | Algorithm::SkipReset | Algorithm::Choice(_, _) => drew_or_reset,
@@ -193,11 +185,7 @@ impl Candidacy {
 
     /// Notes a round in which this host does not take part, and forgets everything before it.
     pub(super) fn sit_out(&mut self, round: u32) {
-        *self = Self {
-            heard: round,
-            step: self.step,
-            ..Self::default()
-        };
+        *self = Self { heard: round, step: self.step, ..Self::default() };
     }
 }
 
@@ -251,12 +239,8 @@ mod tests {
         taken: u8,
         draws: u8,
     ) -> bool {
-        let wire_bits = WireBits {
-            count: 9,
-            fraction: 0,
-            reset: base + 1 != round || base == 0,
-            taken,
-        };
+        let wire_bits =
+            WireBits { count: 9, fraction: 0, reset: base + 1 != round || base == 0, taken };
         let takes_part = host.recall(algorithm, (round, base), wire_bits);
         if takes_part {
             host.draw(algorithm, Draws(draws));
@@ -293,10 +277,7 @@ mod tests {
         assert!(hear(&mut host, skip, (1, 0), 1));
         assert!(!hear(&mut host, skip, (3, 2), 1), "2 was missed");
         assert!(!hear(&mut host, skip, (4, 3), 1));
-        assert!(
-            hear(&mut host, skip, (6, 0), 1),
-            "5 was missed, but all draw"
-        );
+        assert!(hear(&mut host, skip, (6, 0), 1), "5 was missed, but all draw");
         let mut newcomer = Candidacy::default();
         assert!(!hear(&mut newcomer, skip, (7, 6), 1));
     }
@@ -318,16 +299,10 @@ mod tests {
         let mut host = Candidacy::default();
         assert!(hear(&mut host, history, (1, 0), 1));
         assert!(hear(&mut host, history, (2, 1), 0), "overshoot: draws out");
-        assert!(
-            hear(&mut host, history, (3, 1), 0),
-            "undershoot: draws again"
-        );
+        assert!(hear(&mut host, history, (3, 1), 0), "undershoot: draws again");
         assert!(hear(&mut host, history, (4, 1), 0), "and again");
         assert!(!hear(&mut host, history, (5, 4), 1), "overshoot without it");
-        assert!(
-            !hear(&mut host, history, (6, 4), 1),
-            "which it is not part of"
-        );
+        assert!(!hear(&mut host, history, (6, 4), 1), "which it is not part of");
         assert!(hear(&mut host, history, (7, 0), 1), "all");
     }
 
@@ -340,10 +315,7 @@ mod tests {
         assert!(hear(&mut host, history, (5, 1), 0), "4 was missed");
         let mut other = Candidacy::default();
         assert!(hear(&mut other, history, (1, 0), 1));
-        assert!(
-            !hear(&mut other, history, (3, 2), 1),
-            "2 was missed, and overshot"
-        );
+        assert!(!hear(&mut other, history, (3, 2), 1), "2 was missed, and overshot");
         assert!(!hear(&mut other, history, (4, 2), 1));
     }
 
@@ -355,19 +327,13 @@ mod tests {
         assert!(hear(&mut host, deep, (2, 1), 1));
         assert!(hear(&mut host, deep, (3, 2), 0));
         assert!(!hear(&mut host, deep, (4, 3), 0));
-        assert!(
-            !hear(&mut host, deep, (5, 3), 0),
-            "three rounds are remembered"
-        );
+        assert!(!hear(&mut host, deep, (5, 3), 0), "three rounds are remembered");
         assert!(hear(&mut host, deep, (6, 2), 0));
         assert!(hear(&mut host, deep, (7, 1), 0));
         let mut shallow = Candidacy::default();
         for rounds in [(1, 0), (2, 1), (3, 2)] {
             assert!(hear(&mut shallow, Algorithm::HISTORY, rounds, 1));
         }
-        assert!(
-            !hear(&mut shallow, Algorithm::HISTORY, (4, 1), 1),
-            "forgotten"
-        );
+        assert!(!hear(&mut shallow, Algorithm::HISTORY, (4, 1), 1), "forgotten");
     }
 }

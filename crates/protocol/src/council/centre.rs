@@ -59,12 +59,8 @@ impl Centre {
     /// The seated hosts, with their classes.
     pub fn seats(&self) -> impl Iterator<Item = (u16, MemberId)> {
         let class_elections = self.class_elections.iter();
-        class_elections.flat_map(|it| {
-            it.seat_table
-                .seats()
-                .iter()
-                .map(|seat| (it.class, seat.member))
-        })
+        class_elections
+            .flat_map(|it| it.seat_table.seats().iter().map(|seat| (it.class, seat.member)))
     }
 
     /// The seated hosts, with the centre's knowledge of each.
@@ -92,10 +88,7 @@ impl Centre {
 
     /// The number of rounds, of all classes together.
     pub fn rounds(&self) -> u64 {
-        self.class_elections
-            .iter()
-            .map(|it| u64::from(it.round))
-            .sum()
+        self.class_elections.iter().map(|it| u64::from(it.round)).sum()
     }
 
     /// The running round of a class: replies to it count. Replies to other rounds are late.
@@ -109,9 +102,7 @@ impl Centre {
     pub fn fault_of(&self, from: MemberId, reply: &Reply, config: &Config) -> Option<Cause> {
         let class_election = self.class_elections.get(usize::from(reply.class))?;
         let is_now = reply.session == self.session;
-        class_election
-            .fault_of(from, reply, config)
-            .filter(|_| is_now)
+        class_election.fault_of(from, reply, config).filter(|_| is_now)
     }
 
     /// The time until which elected hosts wait for seats of another session to end, by the hosts'
@@ -127,9 +118,7 @@ impl Centre {
     }
 
     fn is_polling(&self) -> bool {
-        self.class_elections
-            .iter()
-            .any(|it| it.phase == Phase::Polling)
+        self.class_elections.iter().any(|it| it.phase == Phase::Polling)
     }
 }
 
@@ -140,9 +129,7 @@ impl Centre {
         if !self.class_elections.is_empty() {
             (self.session, self.is_restart) = (self.session.saturating_add(1), true);
         }
-        io.save(Saved {
-            session: self.session,
-        });
+        io.save(Saved { session: self.session });
         self.beat = 0;
         let (knowledge, lease, round) = {
             let config = io.config();
@@ -187,9 +174,7 @@ impl Centre {
         match message {
             Message::Reply(reply) => self.on_reply(from, reply, io),
             Message::Present(held) => {
-                class_election
-                    .seat_table
-                    .confirm(from, held.place, io.now());
+                class_election.seat_table.confirm(from, held.place, io.now());
             }
             Message::Farewell(held) => self.on_farewell(from, held, io),
             Message::Feedback(_) | Message::Seat(_) | Message::Standing(_) => {} // see above
@@ -204,10 +189,7 @@ impl Centre {
         let round = io.config().round;
         if self.round_timeout.note(took, round) && self.is_polling() {
             // Replies to later calls may be as slow as this one.
-            let asked = self
-                .class_elections
-                .iter()
-                .filter(|it| it.phase == Phase::Polling);
+            let asked = self.class_elections.iter().filter(|it| it.phase == Phase::Polling);
             let asked_at = asked.filter_map(|it| it.asked_at(it.round)).max();
             let due = asked_at.map_or(io.now(), |at| at + self.round_timeout.of(round));
             io.arm(Timer::RoundDue, due - io.now());

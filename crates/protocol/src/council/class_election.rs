@@ -98,11 +98,7 @@ impl ClassElection {
 
     /// The reason why no honest host of this class gives this reply. `None`: it may have given it.
     pub(super) fn fault_of(&self, from: MemberId, reply: &Reply, config: &Config) -> Option<Cause> {
-        let voice = Voice {
-            host: from,
-            draws: reply.draws,
-            number: reply.number,
-        };
+        let voice = Voice { host: from, draws: reply.draws, number: reply.number };
         self.calls.fault_of(reply.round, voice, config)
     }
 
@@ -183,8 +179,7 @@ impl ClassElection {
         let most = self.election.most_drawn_by(io.config());
         let numbers = |draw| {
             let yes = self.replies.iter().filter(|it| it.draws.has(draw));
-            yes.map(|it| f64::from(it.number).clamp(c, most.max(c)))
-                .sum()
+            yes.map(|it| f64::from(it.number).clamp(c, most.max(c))).sum()
         };
         let count = RoundCount {
             yes: [yes(0), yes(1)],
@@ -357,11 +352,8 @@ impl ClassElection {
         let config = io.config();
         let first = first_rest(config);
         let doubled = first.0.saturating_mul(1 << self.rests.min(16));
-        let rest = if config.yields {
-            first
-        } else {
-            Duration(doubled.min(LONGEST_REST.0)).max(first)
-        };
+        let rest =
+            if config.yields { first } else { Duration(doubled.min(LONGEST_REST.0)).max(first) };
         self.rests = self.rests.saturating_add(1);
         self.election.forget(config.knowledge);
         self.phase = Phase::Resting(in_rounds(rest, config));
@@ -390,18 +382,10 @@ impl ClassElection {
     /// Reports a changed council.
     fn report_size(&mut self, io: &mut impl Io<Council>) {
         self.version = self.version.saturating_add(1);
-        let size = Size {
-            class: self.class,
-            seats: self.seat_table.len(),
-            version: self.version,
-        };
+        let size = Size { class: self.class, seats: self.seat_table.len(), version: self.version };
         let chamber = io.config().chamber(self.class);
         let is_council = chamber.is_some_and(|it| it.seats.contain(size.seats));
-        let change = if is_council {
-            Change::Filled(size)
-        } else {
-            Change::Short(size)
-        };
+        let change = if is_council { Change::Filled(size) } else { Change::Short(size) };
         io.report(Outcome::Council(change));
     }
 }

@@ -110,15 +110,8 @@ mod tests {
     /// The guide's example, which was computed by another program.
     #[test]
     fn a_public_coin_equals_the_example_in_the_guide() {
-        let feedback = Feedback {
-            session: 1,
-            class: 0,
-            round: 5,
-            base: 0,
-            seated: 0,
-            word: 33,
-            floor: None,
-        };
+        let feedback =
+            Feedback { session: 1, class: 0, round: 5, base: 0, seated: 0, word: 33, floor: None };
         let host = MemberId(3_213_406_652_245_522_983);
         let coin = |feedback: &Feedback, draw| {
             let toss = Toss::new(0x4426_1f11_2c05_0a14_1f9d_1ab5_59cd_8c87, feedback);
@@ -128,10 +121,7 @@ mod tests {
         assert_eq!(first, 0x19ba_1be0_5bc2_d0f9);
         let c = 4.195_292_820_723_31;
         assert!(Chance::new(c, 16.0).admits(first) && !Chance::new(c, 52.0).admits(first));
-        let of_class = Feedback {
-            class: 3,
-            ..feedback
-        };
+        let of_class = Feedback { class: 3, ..feedback };
         assert_eq!(coin(&of_class, 1), 0x5797_49c5_9a33_03ad);
     }
 

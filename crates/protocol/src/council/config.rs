@@ -159,11 +159,7 @@ impl Chamber {
     /// `c`.
     pub fn new(seats: Seats) -> Self {
         let keep = seats.least.saturating_add(1).min(seats.most);
-        let mut chamber = Self {
-            seats,
-            keep,
-            c: Vec::new(),
-        };
+        let mut chamber = Self { seats, keep, c: Vec::new() };
         let wanted = (0..keep).map_while(|seated| chamber.wanted(seated));
         chamber.c = wanted.map(two_thirds).collect();
         chamber
@@ -183,9 +179,7 @@ impl Chamber {
     /// or by the two-thirds rule.
     pub fn c(&self, seated: u32) -> f64 {
         let given = self.c.get(seated as usize).copied();
-        given
-            .or_else(|| self.wanted(seated).map(two_thirds))
-            .unwrap_or(1.0)
+        given.or_else(|| self.wanted(seated).map(two_thirds)).unwrap_or(1.0)
     }
 
     fn check(&self, algorithm: Algorithm, heard: f64) -> Result<(), ConfigError> {
@@ -271,11 +265,7 @@ impl Config {
         let knowledge = Knowledge::Estimated(Estimate::aggressive(hosts));
         Self {
             search: Search::Guarded,
-            lease: Some(Lease {
-                beat: round * 5,
-                lasts: round * 15,
-                refill: Refill::TopUp,
-            }),
+            lease: Some(Lease { beat: round * 5, lasts: round * 15, refill: Refill::TopUp }),
             ..Self::once(seats, Algorithm::SkipReset, knowledge, round)
         }
     }
@@ -340,11 +330,7 @@ impl Config {
             Knowledge::Told(hosts) => Some(Estimate::conservative(hosts)),
             Knowledge::Estimated(estimate) => Some(estimate),
         };
-        let fits = |it: &Estimate| {
-            self.chambers
-                .iter()
-                .all(|chamber| it.is_above(chamber.seats))
-        };
+        let fits = |it: &Estimate| self.chambers.iter().all(|chamber| it.is_above(chamber.seats));
         steps.filter(|it| is_to && fits(it))
     }
 
@@ -422,13 +408,9 @@ mod tests {
         };
         assert_eq!(heard(9.0, 0.9), Ok(()));
         assert_eq!(heard(1e9, 0.0), Ok(()));
-        for (c, share) in [
-            (9.0, 1.0),
-            (10.0, 0.9),
-            (0.0, 0.5),
-            (f64::NAN, 0.0),
-            (f64::INFINITY, 0.0),
-        ] {
+        for (c, share) in
+            [(9.0, 1.0), (10.0, 0.9), (0.0, 0.5), (f64::NAN, 0.0), (f64::INFINITY, 0.0)]
+        {
             assert!(heard(c, share).is_err(), "{c} {share}");
         }
         check(

@@ -148,18 +148,10 @@ impl Election {
             }
             Knowledge::Polled | Knowledge::Estimated(_) => {
                 let past = std::mem::take(&mut self.past);
-                *self = Self {
-                    size,
-                    reply_weight,
-                    past,
-                    ..Self::new(config.knowledge)
-                };
+                *self = Self { size, reply_weight, past, ..Self::new(config.knowledge) };
             }
         }
-        self.mask = Mask {
-            key,
-            bits: Mask::WHOLE,
-        };
+        self.mask = Mask { key, bits: Mask::WHOLE };
         self.call_all(config)
     }
 
@@ -168,10 +160,7 @@ impl Election {
     pub(super) fn forget(&mut self, knowledge: Knowledge) {
         let mut past = std::mem::take(&mut self.past);
         past.iter_mut().for_each(|it| it.is_weighed = false);
-        *self = Self {
-            past,
-            ..Self::new(knowledge)
-        };
+        *self = Self { past, ..Self::new(knowledge) };
     }
 
     /// Drops the draws of rounds for which no late reply can arrive.
@@ -235,12 +224,7 @@ impl Election {
         if self.past.len() >= REMEMBERED {
             self.past.remove(0);
         }
-        self.past.push(Past {
-            round: count.round,
-            by,
-            c: count.c,
-            is_weighed: true,
-        });
+        self.past.push(Past { round: count.round, by, c: count.c, is_weighed: true });
     }
 
     /// More than `U`: the hosts that said yes draw again.
@@ -254,10 +238,7 @@ impl Election {
         match config.algorithm {
             Algorithm::Naive => return self.call_all(config),
             Algorithm::History { depth } => {
-                let base = Base {
-                    round,
-                    count: number,
-                };
+                let base = Base { round, count: number };
                 self.bases.push(base);
                 let old = self.bases.len().saturating_sub(usize::from(depth));
                 self.bases.drain(..old);
@@ -270,12 +251,7 @@ impl Election {
         }
         self.called = CalledHosts::Active;
         Ask {
-            wire_bits: WireBits {
-                count: number,
-                fraction: 0,
-                reset: false,
-                taken,
-            },
+            wire_bits: WireBits { count: number, fraction: 0, reset: false, taken },
             base: round,
             floor: None,
         }
@@ -314,10 +290,7 @@ impl Election {
         let is_tired = is_guarded && self.undershoots.is_multiple_of(UNDERSHOOTS_BEFORE_POLL);
         let goes_back = is_tired && self.bases.pop().is_some();
         if let Some(base) = self.bases.last() {
-            return NextStep::Ask(Ask {
-                base: base.round,
-                ..call(f64::from(base.count))
-            });
+            return NextStep::Ask(Ask { base: base.round, ..call(f64::from(base.count)) });
         }
         let polls = match config.algorithm {
             Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => true,
@@ -356,12 +329,7 @@ impl Election {
             CalledHosts::Poll => 0.0,
             CalledHosts::All | CalledHosts::Active => self.size,
         };
-        let RoundCount {
-            best_first,
-            wanted,
-            c,
-            ..
-        } = count;
+        let RoundCount { best_first, wanted, c, .. } = count;
         match self.threshold.take_in(best_first, size, (wanted, c)) {
             Found::Best => NextStep::Elected(0),
             Found::Size(size) => {
@@ -406,19 +374,12 @@ impl Election {
             0 => CalledHosts::Poll,
             1.. => CalledHosts::All,
         };
-        Ask {
-            floor: self.threshold.floor(),
-            ..ask
-        }
+        Ask { floor: self.threshold.floor(), ..ask }
     }
 }
 
 fn call(number: f64) -> Ask {
-    Ask {
-        wire_bits: WireBits::to_all(number),
-        base: 0,
-        floor: None,
-    }
+    Ask { wire_bits: WireBits::to_all(number), base: 0, floor: None }
 }
 
 fn first_size(knowledge: Knowledge) -> f64 {

@@ -22,20 +22,12 @@ pub struct Estimate {
 impl Estimate {
     /// Half after each undershoot.
     pub const fn conservative(first: u32) -> Self {
-        Self {
-            alpha: 1.0,
-            beta: 2.0,
-            first,
-        }
+        Self { alpha: 1.0, beta: 2.0, first }
     }
 
     /// `n^0.7` after each undershoot.
     pub const fn aggressive(first: u32) -> Self {
-        Self {
-            alpha: 0.7,
-            beta: 1.0,
-            first,
-        }
+        Self { alpha: 0.7, beta: 1.0, first }
     }
 
     /// The estimate after an undershoot with this one. `None`: all reply.
@@ -126,14 +118,8 @@ mod tests {
 
     #[test]
     fn estimates_fall_down_to_the_number_of_seats() {
-        assert_eq!(
-            chain(Estimate::conservative(1_000)),
-            [1_000, 500, 250, 125, 63, 31, 16]
-        );
-        assert_eq!(
-            chain(Estimate::aggressive(100_000)),
-            [100_000, 3_162, 282, 52, 16]
-        );
+        assert_eq!(chain(Estimate::conservative(1_000)), [1_000, 500, 250, 125, 63, 31, 16]);
+        assert_eq!(chain(Estimate::aggressive(100_000)), [100_000, 3_162, 282, 52, 16]);
     }
 
     #[test]
@@ -177,10 +163,7 @@ mod tests {
                 let next = estimate.step_down(from, seats);
                 let is_lower = next < from || from == 0;
                 let is_told = next == 0 || next > most;
-                assert!(
-                    is_lower && is_told,
-                    "{from}, {next}: {estimate:?}, {seats:?}"
-                );
+                assert!(is_lower && is_told, "{from}, {next}: {estimate:?}, {seats:?}");
             }
         }
         assert_eq!(checked, 16 * 29); // all but the one that never falls

@@ -147,11 +147,7 @@ impl Host {
         if io.config().centre.is_some_and(|it| it != centre) {
             return false; // not the configured centre
         }
-        let session = Session {
-            insists: !io.config().yields,
-            number,
-            centre,
-        };
+        let session = Session { insists: !io.config().yields, number, centre };
         if let Some(own) = self.session.filter(|it| it.centre != centre) {
             let is_over = !self.is_bound || io.now() >= self.seats_until;
             if !session.insists && !is_over {
@@ -318,10 +314,6 @@ impl Host {
     }
 
     fn held(&self, session: Session, place: u8) -> Held {
-        Held {
-            session: session.number,
-            class: self.class,
-            place,
-        }
+        Held { session: session.number, class: self.class, place }
     }
 }

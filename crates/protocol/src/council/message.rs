@@ -117,9 +117,8 @@ impl Message {
 }
 
 impl crate::Message for Message {
-    const KINDS: &'static [&'static str] = &[
-        "feedback", "reply", "seat", "standing", "present", "farewell",
-    ];
+    const KINDS: &'static [&'static str] =
+        &["feedback", "reply", "seat", "standing", "present", "farewell"];
 
     #[inline]
     fn kind(&self) -> usize {

@@ -47,11 +47,7 @@ pub fn replay(config: &Config, rounds: &[Round]) -> Replay {
     };
     let all: BTreeSet<(u32, u8)> = paths.into_iter().flat_map(|it| it.elected).collect();
     match all.first().copied() {
-        Some(first) => Replay::Elected(Elected {
-            first,
-            all,
-            lost_from,
-        }),
+        Some(first) => Replay::Elected(Elected { first, all, lost_from }),
         None => Replay::Open,
     }
 }
@@ -82,11 +78,8 @@ fn follow(config: &Config, rounds: &[Round]) -> Result<(Vec<Path>, Option<u32>),
     if first.round != FIRST_ROUND {
         return Err(Replay::Begins(first.round));
     }
-    let mut begin = Path {
-        election: Election::new(config.knowledge),
-        elected: BTreeSet::new(),
-        asks: None,
-    };
+    let mut begin =
+        Path { election: Election::new(config.knowledge), elected: BTreeSet::new(), asks: None };
     if !begin.opens(Some(first), 0, config) {
         return Err(Replay::Departs(first.round));
     }
@@ -141,15 +134,10 @@ impl Path {
         next: Option<&Feedback>,
         config: &Config,
     ) -> Option<Self> {
-        let Round {
-            feedback, replies, ..
-        } = round;
+        let Round { feedback, replies, .. } = round;
         let chamber = config.chamber(feedback.class)?;
         let (wanted, c) = (chamber.wanted(seated)?, chamber.c(seated));
-        let mut path = Self {
-            asks: None,
-            ..self.clone()
-        };
+        let mut path = Self { asks: None, ..self.clone() };
         path.hear_late(round, false, config);
         let most = path.election.most_drawn_by(config).max(c);
         // In the order in which the centre adds them up.
@@ -199,8 +187,7 @@ impl Path {
         let last = round.feedback.round;
         let is_heard = |it: &&Late| is_remembered(it.to, last) && it.in_rest == in_rest;
         for Late { to, voice, .. } in round.late.iter().filter(is_heard) {
-            self.election
-                .hear_late((*to, voice.draws, voice.number), config);
+            self.election.hear_late((*to, voice.draws, voice.number), config);
         }
     }
 

@@ -29,10 +29,7 @@ impl ReplyWeight {
     pub(super) fn faded(self, c: f64) -> Self {
         let part = (c / self.replies).min(1.0);
         if self.replies > 0.0 {
-            Self {
-                replies: self.replies * part,
-                shares: self.shares * part,
-            }
+            Self { replies: self.replies * part, shares: self.shares * part }
         } else {
             Self::default()
         }
@@ -45,10 +42,6 @@ impl ReplyWeight {
         let lowest = f64::from(estimate.step_down(size.round() as u32, wanted));
         let told = self.hosts().map_or(0.0, f64::round);
         let next = told.max(lowest);
-        if next > f64::from(wanted.most) {
-            next
-        } else {
-            0.0
-        }
+        if next > f64::from(wanted.most) { next } else { 0.0 }
     }
 }

@@ -60,10 +60,7 @@ mod tests {
         assert_eq!(round_timeout.of(ROUND), ROUND);
         assert!(round_timeout.note(Duration(200), ROUND));
         assert_eq!(round_timeout.of(ROUND), Duration(250));
-        assert!(
-            !round_timeout.note(Duration(240), ROUND),
-            "that is in time now"
-        );
+        assert!(!round_timeout.note(Duration(240), ROUND), "that is in time now");
         round_timeout.end(ROUND);
         assert_eq!(round_timeout.of(ROUND), Duration(300));
         assert!(!round_timeout.note(Duration(40), ROUND));

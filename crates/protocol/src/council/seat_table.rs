@@ -56,13 +56,7 @@ impl SeatTable {
         if place >= 128 || self.has(member) {
             return None;
         }
-        let seated = Seated {
-            member,
-            place,
-            round,
-            heard: now,
-            is_confirmed: false,
-        };
+        let seated = Seated { member, place, round, heard: now, is_confirmed: false };
         self.seats.push(seated);
         Some(seated)
     }
@@ -81,8 +75,7 @@ impl SeatTable {
     /// member held it.
     pub(super) fn leave(&mut self, member: MemberId, place: u8) -> bool {
         let before = self.seats.len();
-        self.seats
-            .retain(|it| it.member != member || it.place != place);
+        self.seats.retain(|it| it.member != member || it.place != place);
         self.seats.len() < before
     }
 
@@ -127,11 +120,7 @@ mod tests {
     use crate::council::{Lease, Refill};
     use crate::{Duration, Instant, MemberId};
 
-    const LEASE: Lease = Lease {
-        beat: Duration(10),
-        lasts: Duration(30),
-        refill: Refill::TopUp,
-    };
+    const LEASE: Lease = Lease { beat: Duration(10), lasts: Duration(30), refill: Refill::TopUp };
 
     fn seat(seat_table: &mut SeatTable, member: u64, now: u64) -> Option<u8> {
         let seated = seat_table.seat(MemberId(member), 1, Instant(now));
@@ -145,15 +134,9 @@ mod tests {
         assert_eq!(seat(&mut seat_table, 8, 0), Some(1));
         assert_eq!(seat(&mut seat_table, 8, 0), None, "seated already");
         assert!(seat_table.confirm(MemberId(8), 1, Instant(20)));
-        assert!(
-            !seat_table.confirm(MemberId(8), 0, Instant(20)),
-            "not its place"
-        );
+        assert!(!seat_table.confirm(MemberId(8), 0, Instant(20)), "not its place");
         assert!(!seat_table.expire(LEASE, Duration(5), Instant(30)));
-        assert!(
-            seat_table.expire(LEASE, Duration(5), Instant(31)),
-            "7 was silent"
-        );
+        assert!(seat_table.expire(LEASE, Duration(5), Instant(31)), "7 was silent");
         assert_eq!(seat_table.places(), 0b10);
         assert_eq!(seat_table.free(3, Instant(31)), 2);
         assert_eq!(seat(&mut seat_table, 9, 31), Some(2));

@@ -79,10 +79,7 @@ impl ThresholdSearch {
             return Found::Size(0.0); // few enough: all are to reply
         }
         self.foot.get_or_insert(size);
-        self.below.push(Step {
-            floor: self.floor,
-            size,
-        });
+        self.below.push(Step { floor: self.floor, size });
         self.floor = best_first.get(rank as usize - 1).copied();
         Found::Size((rank * part).max(c))
     }
@@ -95,10 +92,7 @@ mod tests {
     use crate::council::Seats;
 
     fn replies(priorities: &[u64]) -> Vec<Candidate> {
-        priorities
-            .iter()
-            .map(|it| Candidate::new(*it, *it))
-            .collect()
+        priorities.iter().map(|it| Candidate::new(*it, *it)).collect()
     }
 
     #[test]
@@ -126,9 +120,6 @@ mod tests {
         assert_eq!(threshold.floor(), Some(Candidate::new(80, 80)));
         let found = threshold.take_in(&replies(&[95]), 3.0, goal);
         assert_eq!(found, Found::Size(0.0));
-        assert_eq!(
-            threshold.take_in(&replies(&[95, 90]), 0.0, goal),
-            Found::Best
-        );
+        assert_eq!(threshold.take_in(&replies(&[95, 90]), 0.0, goal), Found::Best);
     }
 }

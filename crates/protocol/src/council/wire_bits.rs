@@ -49,12 +49,7 @@ impl WireBits {
         // Casts saturate and truncate.
         let count = number as u32;
         let fraction = ((number - f64::from(count)) * f64::from(1 << FRACTION)) as u32;
-        Self {
-            count,
-            fraction: fraction.min((1 << FRACTION) - 1),
-            reset: true,
-            taken: 0,
-        }
+        Self { count, fraction: fraction.min((1 << FRACTION) - 1), reset: true, taken: 0 }
     }
 
     /// The number with its fraction.
@@ -116,10 +111,7 @@ impl Mask {
     /// Returns `None` if no key has that many bits.
     pub(super) fn from_count(count: u32) -> Option<Self> {
         let bits = u8::try_from(count >> u16::BITS).ok()?;
-        (bits <= Self::WHOLE).then_some(Self {
-            key: count as u16,
-            bits,
-        })
+        (bits <= Self::WHOLE).then_some(Self { key: count as u16, bits })
     }
 
     pub(super) fn admits(self, key: u16) -> bool {
@@ -141,12 +133,7 @@ mod tests {
     fn c12_feedback_takes_the_bits_of_table_i() {
         // The table's `log n` is the number of bits of n.
         for (n, log_n) in [(500, 9), (10_000, 14), (100_000, 17), (u32::MAX, 32)] {
-            let longest = WireBits {
-                count: n,
-                fraction: 0,
-                reset: true,
-                taken: 1,
-            };
+            let longest = WireBits { count: n, fraction: 0, reset: true, taken: 1 };
             let takes = |algorithm| bits(longest.encode(algorithm));
             assert_eq!(takes(Algorithm::Basic), log_n);
             assert_eq!(takes(Algorithm::SkipReset), 1 + log_n);
@@ -168,12 +155,7 @@ mod tests {
             for (count, fraction) in [(0, 0), (1, 5), (77, 0xff_ffff), (u32::MAX, 1)] {
                 for reset in [false, true] {
                     for taken in 0..algorithm.draws() {
-                        let wire_bits = WireBits {
-                            count,
-                            fraction,
-                            reset,
-                            taken,
-                        };
+                        let wire_bits = WireBits { count, fraction, reset, taken };
                         let word = wire_bits.encode(algorithm);
                         let decoded = WireBits::decode(word, algorithm, !reset);
                         assert_eq!(decoded, Some(wire_bits), "{algorithm:?}");
@@ -206,10 +188,7 @@ mod tests {
 
     #[test]
     fn a_shorter_mask_admits_all_keys_of_a_longer_one() {
-        let mask = |bits| Mask {
-            key: 0b1010_0000_0000_0001,
-            bits,
-        };
+        let mask = |bits| Mask { key: 0b1010_0000_0000_0001, bits };
         assert!(mask(16).admits(0b1010_0000_0000_0001));
         assert!(!mask(16).admits(0b1010_0000_0000_0000));
         assert!(mask(15).admits(0b1010_0000_0000_0000));

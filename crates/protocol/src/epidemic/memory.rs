@@ -27,9 +27,7 @@ struct StoredRumour<M> {
 
 impl<M: Clone> RumourBuffer<M> {
     pub(super) fn new() -> Self {
-        Self {
-            heard: VecDeque::new(),
-        }
+        Self { heard: VecDeque::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -57,11 +55,7 @@ impl<M: Clone> RumourBuffer<M> {
     /// Drops payloads that were sent `incarnation` ago, and forgets multicasts that arrived twice as long
     /// ago: by then every copy is gone, unless messages took longer than `incarnation`.
     pub(super) fn expire(&mut self, incarnation: Duration, now: Instant) {
-        while self
-            .heard
-            .front()
-            .is_some_and(|it| now - it.at >= incarnation * 2)
-        {
+        while self.heard.front().is_some_and(|it| now - it.at >= incarnation * 2) {
             self.heard.pop_front();
         }
         for it in &mut self.heard {
@@ -82,11 +76,7 @@ impl<M: Clone> RumourBuffer<M> {
     pub(super) fn digest(&self, rng: &mut impl Rng) -> Vec<Id> {
         let held = || self.heard.iter().filter(|it| it.payload.is_some());
         let count = held().count();
-        let first = if count > MOST_NAMED {
-            fit(rng.next_u64(), count as u64) as usize
-        } else {
-            0
-        };
+        let first = if count > MOST_NAMED { fit(rng.next_u64(), count as u64) as usize } else { 0 };
         let ids = held().chain(held()).map(|it| it.id);
         ids.skip(first).take(count.min(MOST_NAMED)).collect()
     }

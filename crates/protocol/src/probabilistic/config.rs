@@ -171,11 +171,7 @@ impl Config {
     /// submits the size of the group.
     #[must_use]
     pub fn knowing_few(self) -> Self {
-        Self {
-            introduction: Introduction::Multicast,
-            size: GroupSize::Estimate,
-            ..self
-        }
+        Self { introduction: Introduction::Multicast, size: GroupSize::Estimate, ..self }
     }
 
     /// For a multicast made of rumours: each receiver passes a message on to a few others.
@@ -201,10 +197,7 @@ impl Config {
         require_some_time("hop", Some(self.hop))?;
         require_some_time("spread", Some(self.spread))?;
         if self.longest_path == 0 {
-            return Err(ConfigError::OutOfRange {
-                field: "the longest path",
-                range: "1 or more",
-            });
+            return Err(ConfigError::OutOfRange { field: "the longest path", range: "1 or more" });
         }
         if self.wait < self.spread {
             return Err(ConfigError::Below {

@@ -88,15 +88,7 @@ mod tests {
     fn the_three_forms_of_the_predicate_agree() {
         for sequence in 0..50 {
             let filter = Filter::new(3, sequence, 2, DrawPurpose::Relay);
-            for (size, k) in [
-                (1, 0),
-                (1, 1),
-                (0, 1),
-                (7, 3),
-                (100, 100),
-                (5_000, 40),
-                (3, 9),
-            ] {
+            for (size, k) in [(1, 0), (1, 1), (0, 1), (7, 3), (100, 100), (5_000, 40), (3, 9)] {
                 let among = filter.among(size, k);
                 for member in (0..200).map(MemberId) {
                     let admits = filter.admits(member, size, k);
@@ -122,9 +114,7 @@ mod tests {
     fn another_key_election_round_or_purpose_picks_other_members() {
         let picked = |filter: Filter| -> Vec<u64> {
             let members = 0..5_000;
-            members
-                .filter(|&id| filter.admits(MemberId(id), 5_000, 20))
-                .collect()
+            members.filter(|&id| filter.admits(MemberId(id), 5_000, 20)).collect()
         };
         let one = picked(Filter::new(1, 1, 1, DrawPurpose::Relay));
         assert_eq!(one, picked(Filter::new(1, 1, 1, DrawPurpose::Relay)));
@@ -141,9 +131,7 @@ mod tests {
     #[test]
     fn the_hash_picks_the_recorded_members() {
         let filter = Filter::new(42, 7, 1, DrawPurpose::Relay);
-        let picked: Vec<u64> = (0..100)
-            .filter(|&id| filter.admits(MemberId(id), 100, 8))
-            .collect();
+        let picked: Vec<u64> = (0..100).filter(|&id| filter.admits(MemberId(id), 100, 8)).collect();
         assert_eq!(picked, PICKED);
     }
 

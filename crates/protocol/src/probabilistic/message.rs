@@ -78,14 +78,8 @@ impl Message {
 }
 
 impl crate::Message for Message {
-    const KINDS: &'static [&'static str] = &[
-        "initiation",
-        "preference",
-        "decision",
-        "question",
-        "check",
-        "answer",
-    ];
+    const KINDS: &'static [&'static str] =
+        &["initiation", "preference", "decision", "question", "check", "answer"];
 
     #[inline]
     fn kind(&self) -> usize {

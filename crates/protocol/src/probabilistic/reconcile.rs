@@ -153,10 +153,6 @@ impl Probabilistic {
         let from = (uniform(io) * others as f64) as usize;
         let view = io.view();
         let known = || view.candidates().map(|it| it.id).filter(|id| *id != me);
-        known()
-            .skip(from)
-            .chain(known())
-            .take(count.min(others))
-            .collect()
+        known().skip(from).chain(known()).take(count.min(others)).collect()
     }
 }

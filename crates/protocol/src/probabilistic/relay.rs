@@ -20,12 +20,7 @@ pub(super) struct Relay {
 impl Relay {
     /// A new state; `set` may be in any order.
     pub(super) fn new(choice: Candidate, set: Vec<MemberId>) -> Self {
-        Self {
-            choice,
-            set: List::of(set),
-            late: List::default(),
-            answered: List::default(),
-        }
+        Self { choice, set: List::of(set), late: List::default(), answered: List::default() }
     }
 
     /// The members to send to, in ascending order.

@@ -42,12 +42,8 @@ impl Strategy {
 
     /// The strategy in the field: K = 7, 14, 28, 56, and then 56 again, or twice as much each time
     /// while no decision arrives. 24 rounds find the last live member of a million.
-    pub const FIELD: Self = Self {
-        rounds: 24,
-        last: LastRound::Grown,
-        steady_from: 4,
-        ..Self::DOCUMENT
-    };
+    pub const FIELD: Self =
+        Self { rounds: 24, last: LastRound::Grown, steady_from: 4, ..Self::DOCUMENT };
 
     /// Checks that this strategy can work.
     ///
@@ -71,10 +67,7 @@ impl Strategy {
     pub fn ks(&self, size: u64) -> impl Iterator<Item = u32> {
         let strategy = *self;
         let rounds = std::iter::successors(Some((1, strategy.first)), move |&(round, k)| {
-            Some((
-                round + 1,
-                strategy.next(round, k, Decisions::Nothing, size)?,
-            ))
+            Some((round + 1, strategy.next(round, k, Decisions::Nothing, size)?))
         });
         rounds.map(|(_, k)| k)
     }
@@ -117,16 +110,10 @@ mod tests {
     #[test]
     fn the_paper_strategy_doubles_k_and_ends_with_all_members() {
         assert_eq!(ks(Strategy::DOCUMENT, 2_000), [7, 14, 28, 56, 2_000]);
-        let grown = Strategy {
-            last: LastRound::Grown,
-            ..Strategy::DOCUMENT
-        };
+        let grown = Strategy { last: LastRound::Grown, ..Strategy::DOCUMENT };
         assert_eq!(ks(grown, 2_000), [7, 14, 28, 56, 112]);
         assert_eq!(ks(grown, 20), [7, 14, 20, 20, 20], "K is at most N");
-        let single = Strategy {
-            rounds: 1,
-            ..Strategy::DOCUMENT
-        };
+        let single = Strategy { rounds: 1, ..Strategy::DOCUMENT };
         assert_eq!(ks(single, 2_000), [7], "the only round is the first");
     }
 
@@ -152,14 +139,8 @@ mod tests {
         assert_eq!(good.check(), Ok(()));
         for bad in [
             Strategy { first: 0, ..good },
-            Strategy {
-                growth: 0.5,
-                ..good
-            },
-            Strategy {
-                growth: f64::NAN,
-                ..good
-            },
+            Strategy { growth: 0.5, ..good },
+            Strategy { growth: f64::NAN, ..good },
             Strategy { rounds: 0, ..good },
         ] {
             assert!(bad.check().is_err(), "{bad:?}");

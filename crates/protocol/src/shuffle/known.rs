@@ -19,10 +19,7 @@ pub struct Acquaintance {
 impl Acquaintance {
     /// The entry to send about it.
     fn entry(self, now: Instant) -> Entry {
-        Entry {
-            candidate: self.candidate,
-            age: now - self.heard,
-        }
+        Entry { candidate: self.candidate, age: now - self.heard }
     }
 }
 
@@ -34,10 +31,7 @@ impl Entry {
     }
 
     fn acquaintance(self, now: Instant) -> Acquaintance {
-        Acquaintance {
-            candidate: self.candidate,
-            heard: Instant(now.0.saturating_sub(self.age.0)),
-        }
+        Acquaintance { candidate: self.candidate, heard: Instant(now.0.saturating_sub(self.age.0)) }
     }
 }
 
@@ -168,10 +162,7 @@ impl View for Acquaintances<'_> {
         let next = self.others.get(next % others).map(|it| it.candidate);
         // The nearer of the two possible successors in cyclic order.
         let way = |to: Candidate| to.id.0.wrapping_sub(id.0).wrapping_sub(1);
-        next.into_iter()
-            .chain([self.me])
-            .min_by_key(|&to| way(to))
-            .unwrap_or(self.me)
+        next.into_iter().chain([self.me]).min_by_key(|&to| way(to)).unwrap_or(self.me)
     }
 
     /// The others first, by identity, then the member itself.
@@ -220,10 +211,8 @@ mod tests {
     #[test]
     fn a_later_entry_changes_the_priority_but_not_the_age() {
         let mut known = known(&[1]);
-        let word = |priority, age| Entry {
-            candidate: Candidate::new(1, priority),
-            age: Duration(age),
-        };
+        let word =
+            |priority, age| Entry { candidate: Candidate::new(1, priority), age: Duration(age) };
         let later = Instant(130);
         assert!(known.update(word(5, 20), later) && known.update(word(4, 40), later));
         assert_eq!(known.list()[0].candidate, Candidate::new(1, 5));

@@ -36,14 +36,7 @@ impl Config {
     /// For a network where most answers arrive within `answer_within`, and clocks with an error of
     /// 200 parts per million at most: twice that of the worst oscillators in servers.
     pub fn field(voters: Vec<MemberId>, ttl: Duration, answer_within: Duration) -> Self {
-        Self {
-            voters,
-            ttl,
-            max_ttl: ttl,
-            drift_ppm: 200,
-            answer_within,
-            back_off: answer_within,
-        }
+        Self { voters, ttl, max_ttl: ttl, drift_ppm: 200, answer_within, back_off: answer_within }
     }
 
     /// Checks that this configuration can work.
@@ -143,14 +136,8 @@ mod tests {
             |it| it.max_ttl = Duration::from_secs(1),
             "max_ttl 1s is below ttl 2s: raise max_ttl",
         );
-        check(
-            |it| it.answer_within = Duration::ZERO,
-            "answer_within is 0s: raise answer_within",
-        );
-        check(
-            |it| it.back_off = Duration::ZERO,
-            "back_off is 0s: raise back_off",
-        );
+        check(|it| it.answer_within = Duration::ZERO, "answer_within is 0s: raise answer_within");
+        check(|it| it.back_off = Duration::ZERO, "back_off is 0s: raise back_off");
         check(
             |it| (it.drift_ppm, it.answer_within) = (0, Duration::from_secs(1)),
             "ttl 2s is below 3 x answer_within and the drift 3s: raise ttl",

@@ -29,11 +29,7 @@ pub fn usable(ttl: Duration, drift_ppm: u32) -> Duration {
 /// The least ttl whose usable share is at least `span`.
 pub fn stretched(span: Duration, drift_ppm: u32) -> Duration {
     let down = Duration(scale(span, fastest(drift_ppm), slowest(drift_ppm)));
-    if usable(down, drift_ppm) < span {
-        down + Duration(1)
-    } else {
-        down
-    }
+    if usable(down, drift_ppm) < span { down + Duration(1) } else { down }
 }
 
 fn slowest(drift_ppm: u32) -> u128 {
@@ -71,10 +67,7 @@ mod tests {
         for drift_ppm in [0, 1, 200, 333_333, 999_999] {
             let least = stretched(span, drift_ppm);
             assert!(usable(least, drift_ppm) >= span, "{drift_ppm}");
-            assert!(
-                usable(Duration(least.0 - 1), drift_ppm) < span,
-                "{drift_ppm}"
-            );
+            assert!(usable(Duration(least.0 - 1), drift_ppm) < span, "{drift_ppm}");
         }
     }
 }

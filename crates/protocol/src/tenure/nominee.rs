@@ -49,11 +49,7 @@ enum Phase {
     /// Asks for promises.
     Preparing { ballot: Ballot, poll: Poll },
     /// A majority has promised: asks for grants.
-    Proposing {
-        ballot: Ballot,
-        proposal: Proposal,
-        poll: Poll,
-    },
+    Proposing { ballot: Ballot, proposal: Proposal, poll: Poll },
     /// A majority has granted: no question until the renewal.
     Granted { ballot: Ballot },
 }
@@ -120,12 +116,7 @@ impl Nominee {
             Message::Grant { ballot, number } => {
                 self.on_aye(from, ballot, Question::Propose { number }, post);
             }
-            Message::Refusal {
-                ballot,
-                question,
-                promised,
-                refused,
-            } => {
+            Message::Refusal { ballot, question, promised, refused } => {
                 self.on_no(from, (ballot, question), promised, refused, post);
             }
             Message::Handover { released } => self.on_handover(from, released, post),
@@ -153,9 +144,7 @@ impl Nominee {
             Phase::Resting | Phase::Granted { .. } => {} // no open question
             Phase::Asking { ballot, .. } => self.prepare(ballot, post),
             Phase::Preparing { ballot, .. } => self.propose(ballot, post),
-            Phase::Proposing {
-                ballot, proposal, ..
-            } => self.win(ballot, proposal, post),
+            Phase::Proposing { ballot, proposal, .. } => self.win(ballot, proposal, post),
         }
     }
 
@@ -188,11 +177,9 @@ impl Nominee {
             Phase::Resting | Phase::Granted { .. } => return None,
             Phase::Asking { ballot, poll } => (*ballot, Question::Ask, poll),
             Phase::Preparing { ballot, poll } => (*ballot, Question::Prepare, poll),
-            Phase::Proposing {
-                ballot,
-                proposal: Proposal { number, .. },
-                poll,
-            } => (*ballot, Question::Propose { number: *number }, poll),
+            Phase::Proposing { ballot, proposal: Proposal { number, .. }, poll } => {
+                (*ballot, Question::Propose { number: *number }, poll)
+            }
         };
         (asked == ballot && about == question).then_some(poll)
     }
@@ -313,10 +300,7 @@ impl Nominee {
 
     fn next_ballot(&mut self) -> Ballot {
         self.highest = self.highest.saturating_add(1);
-        Ballot {
-            counter: self.highest,
-            owner: self.incarnation,
-        }
+        Ballot { counter: self.highest, owner: self.incarnation }
     }
 
     /// Rule 7: a question does not disturb a holder.
@@ -342,23 +326,11 @@ impl Nominee {
         self.proposed = Some(ballot);
         self.highest_proposed = self.highest_proposed.max(ballot.counter);
         let number = self.proposals;
-        let proposal = Proposal {
-            number,
-            read_at,
-            ttl,
-        };
+        let proposal = Proposal { number, read_at, ttl };
         let poll = Poll::default();
-        let phase = Phase::Proposing {
-            ballot,
-            proposal,
-            poll,
-        };
+        let phase = Phase::Proposing { ballot, proposal, poll };
         self.enter(phase, post);
-        post.send_to_voters(Message::Propose {
-            ballot,
-            number,
-            ttl,
-        });
+        post.send_to_voters(Message::Propose { ballot, number, ttl });
     }
 
     /// Rule 3. A tenure that it holds goes on with its fence; otherwise a new one begins.

@@ -38,12 +38,7 @@ pub struct VoterQuery {
 impl VoterQuery {
     /// Returns a query of the voter `me` to all `voters`.
     pub fn new(me: MemberId, voters: Vec<MemberId>) -> Self {
-        Self {
-            me,
-            voters,
-            asked: Vec::new(),
-            answers: BTreeMap::new(),
-        }
+        Self { me, voters, asked: Vec::new(), answers: BTreeMap::new() }
     }
 
     /// Returns the question to send to each voter. `number` must be drawn anew for each question.
@@ -53,21 +48,14 @@ impl VoterQuery {
             self.asked.remove(0);
         }
         self.asked.push(number);
-        let owner = BallotOwner {
-            id: self.me,
-            number,
-        };
-        Message::Ask {
-            ballot: Ballot { counter: 0, owner },
-        }
+        let owner = BallotOwner { id: self.me, number };
+        Message::Ask { ballot: Ballot { counter: 0, owner } }
     }
 
     /// Returns the number of the question, if `message` belongs to a voter query.
     pub fn number_of(message: &Message) -> Option<u64> {
         match message {
-            Message::Ask {
-                ballot: Ballot { counter: 0, owner },
-            } => Some(owner.number),
+            Message::Ask { ballot: Ballot { counter: 0, owner } } => Some(owner.number),
             _ => None,
         }
     }

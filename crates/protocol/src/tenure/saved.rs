@@ -32,11 +32,7 @@ pub enum Saved {
 
 impl Durable {
     /// For the voters of a new group, which have never promised or granted anything.
-    pub const FOUNDING: Self = Self {
-        counter: 0,
-        owner: None,
-        longest_ttl: Duration::ZERO,
-    };
+    pub const FOUNDING: Self = Self { counter: 0, owner: None, longest_ttl: Duration::ZERO };
 
     /// For a voter whose disk was lost. `highest` is the highest counter that a majority of the
     /// voters reports, `max_ttl` the longest ttl with which it can have been configured. The new
@@ -45,11 +41,7 @@ impl Durable {
     pub const fn replacing(highest: u64, max_ttl: Duration) -> Self {
         let last = counter::last_of_era(highest);
         Self {
-            counter: if Self::can_replace(highest) {
-                highest + REPLACEMENT_MARGIN
-            } else {
-                last
-            },
+            counter: if Self::can_replace(highest) { highest + REPLACEMENT_MARGIN } else { last },
             owner: None,
             longest_ttl: max_ttl,
         }

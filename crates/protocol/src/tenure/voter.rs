@@ -71,11 +71,9 @@ impl Sworn {
         match message {
             Message::Ask { ballot } => Some(self.on_ask(ballot, io.now())),
             Message::Prepare { ballot } => Some(self.on_prepare(ballot, io)),
-            Message::Propose {
-                ballot,
-                number,
-                ttl,
-            } => Some(self.on_propose(ballot, number, ttl, io)),
+            Message::Propose { ballot, number, ttl } => {
+                Some(self.on_propose(ballot, number, ttl, io))
+            }
             Message::Release { ballot } => {
                 self.on_release(ballot);
                 None
@@ -136,21 +134,13 @@ impl Sworn {
             });
         }
         self.may_rise_to(ballot.counter)?;
-        if ballot.counter > self.durable.counter {
-            Ok(())
-        } else {
-            Err(Refused::Outrun)
-        }
+        if ballot.counter > self.durable.counter { Ok(()) } else { Err(Refused::Outrun) }
     }
 
     /// Rule 10, for every sender.
     fn may_rise_to(&self, counter: u64) -> Result<(), Refused> {
         let most = counter::reach_of(self.durable.counter);
-        if counter <= most {
-            Ok(())
-        } else {
-            Err(Refused::OutOfReach { most })
-        }
+        if counter <= most { Ok(()) } else { Err(Refused::OutOfReach { most }) }
     }
 
     /// Rule 2: neither grants to others nor quarantine matter here, because a majority has
@@ -170,12 +160,7 @@ impl Sworn {
     }
 
     fn refuse(&self, ballot: Ballot, question: Question, refused: Refused) -> Message {
-        Message::Refusal {
-            ballot,
-            question,
-            promised: self.durable.counter,
-            refused,
-        }
+        Message::Refusal { ballot, question, promised: self.durable.counter, refused }
     }
 }
 

@@ -85,10 +85,7 @@ impl Basic {
             Message::Flip(flip) if !is_withheld => way.flips.put(of, flip == Flip::Heads),
             Message::Withheld if is_withheld => {}
             Message::Flip(_) | Message::Withheld | Message::Fault => {
-                return Err(Cause::Nonsense {
-                    side,
-                    received: message,
-                });
+                return Err(Cause::Nonsense { side, received: message });
             }
         }
         way.heard += 1;
@@ -183,11 +180,7 @@ impl Basic {
         for side in [Side::Left, Side::Right] {
             let received = Flip::heads_if(self.way(side).flips.contains(self.place));
             if received != self.flip {
-                return Err(Cause::OwnFlip {
-                    side,
-                    sent: self.flip,
-                    received,
-                });
+                return Err(Cause::OwnFlip { side, sent: self.flip, received });
             }
         }
         if self.left.flips == self.right.flips {
@@ -217,11 +210,7 @@ impl Basic {
 
     #[inline]
     fn right_of(&self, place: u32) -> u32 {
-        if place + 1 == self.members {
-            0
-        } else {
-            place + 1
-        }
+        if place + 1 == self.members { 0 } else { place + 1 }
     }
 
     #[inline]

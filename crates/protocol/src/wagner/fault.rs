@@ -169,11 +169,7 @@ pub fn contradictions(members: u32, testimonies: &[Testimony]) -> Vec<Contradict
             if let Some(receiver) = testimonies.iter().find(is_receiver)
                 && let Some(about) = contradiction(sender, side, receiver)
             {
-                found.push(Contradiction {
-                    sender: sender.place,
-                    receiver: receiver.place,
-                    about,
-                });
+                found.push(Contradiction { sender: sender.place, receiver: receiver.place, about });
             }
         }
     }
@@ -188,11 +184,7 @@ fn contradiction(sender: &Testimony, side: Side, receiver: &Testimony) -> Option
     let differing = (1..=sent.min(heard)).find_map(|number| {
         let sent = sender.basic.said(side, number);
         let received = receiver.basic.heard(from, number);
-        (sent != received).then_some(About::Message {
-            number,
-            sent,
-            received,
-        })
+        (sent != received).then_some(About::Message { number, sent, received })
     });
     if differing.is_some() {
         return differing;
@@ -226,19 +218,13 @@ fn contradiction(sender: &Testimony, side: Side, receiver: &Testimony) -> Option
 
 impl Testimony {
     pub(super) fn new(place: u32, round: u32, fault: Option<Fault>, basic: Basic) -> Self {
-        Self {
-            place,
-            round,
-            fault,
-            basic,
-        }
+        Self { place, round, fault, basic }
     }
 
     /// True if the member admits a fault message to `side`: it noticed a fault itself, or received
     /// the message from the other side.
     fn has_sent_fault(&self, side: Side) -> bool {
-        self.fault
-            .is_some_and(|fault| fault.cause != Cause::Told { side })
+        self.fault.is_some_and(|fault| fault.cause != Cause::Told { side })
     }
 
     /// The contradiction with a receiver at `side` whose message `number` was `received`.
@@ -246,10 +232,6 @@ impl Testimony {
         if self.basic.sent_to(side) < number {
             return About::Unsent { number };
         }
-        About::Message {
-            number,
-            sent: self.basic.said(side, number),
-            received,
-        }
+        About::Message { number, sent: self.basic.said(side, number), received }
     }
 }

@@ -43,9 +43,7 @@ pub struct Places {
 impl Places {
     /// The empty set, for `members` places.
     pub fn none(members: u32) -> Self {
-        Self {
-            words: vec![0; members.div_ceil(WORD) as usize].into(),
-        }
+        Self { words: vec![0; members.div_ceil(WORD) as usize].into() }
     }
 
     /// All of `members` places.

@@ -62,11 +62,7 @@ pub fn begin(active: &Places, heads: &Places) -> First {
     if number == 0 || number == all {
         return First::Equal;
     }
-    First::Split(Choice {
-        heads: heads.clone(),
-        active: all.into(),
-        rest: number.into(),
-    })
+    First::Split(Choice { heads: heads.clone(), active: all.into(), rest: number.into() })
 }
 
 impl Choice {

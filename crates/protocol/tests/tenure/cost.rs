@@ -9,11 +9,7 @@ use crate::{FOUNDING, config};
 #[test]
 fn tenure_takes_two_round_trips_and_one_write_per_voter() {
     let mut world = World::new(&config(), &[FOUNDING; 3], 1, 1);
-    assert_eq!(
-        world.saves(),
-        [1, 1, 1, 0],
-        "a voter saves its longest ttl at its first start"
-    );
+    assert_eq!(world.saves(), [1, 1, 1, 0], "a voter saves its longest ttl at its first start");
     world.ask(11, Request::Acquire);
     world.wait(DELAY * 4);
     let fence = Fence(1);

@@ -40,12 +40,7 @@ fn an_isolated_holder_ends_before_the_next_one_begins() {
     }
     assert_eq!(world.holders(), [12]);
     let fence = Fence(1);
-    assert!(
-        world
-            .node(11)
-            .outcomes
-            .contains(&Outcome::TenureLost { fence })
-    );
+    assert!(world.node(11).outcomes.contains(&Outcome::TenureLost { fence }));
 }
 
 #[test]
@@ -58,11 +53,7 @@ fn released_tenure_is_regained_within_three_round_trips() {
     world.wait(DELAY * 6); // three round trips: it knows no counter yet
     assert_eq!(world.holds(12).map(|it| it.fence), Some(Fence(2)));
     world.wait(Duration::from_secs(1));
-    assert_eq!(
-        world.holders(),
-        [12],
-        "the former holder does not try again"
-    );
+    assert_eq!(world.holders(), [12], "the former holder does not try again");
 }
 
 #[test]
@@ -162,9 +153,7 @@ fn a_later_tenure_of_the_same_member_has_a_higher_fence() {
     let gained = |fence| Outcome::TenureGained { fence };
     let lost = Outcome::TenureLost { fence: Fence(1) };
     let told: Vec<Outcome> = world.node(11).outcomes.clone();
-    let told: Vec<Outcome> = told
-        .into_iter()
-        .filter(|it| !matches!(it, Outcome::TenureRefused(_)))
-        .collect();
+    let told: Vec<Outcome> =
+        told.into_iter().filter(|it| !matches!(it, Outcome::TenureRefused(_))).collect();
     assert_eq!(told, [gained(Fence(1)), lost, gained(fence)]);
 }

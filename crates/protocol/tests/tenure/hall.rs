@@ -72,24 +72,14 @@ enum Effect {
 }
 
 enum Event {
-    Deliver {
-        from: MemberId,
-        to: MemberId,
-        message: Message,
-    },
-    Ring {
-        node: usize,
-        timer: Timer,
-        arming: u64,
-    },
+    Deliver { from: MemberId, to: MemberId, message: Message },
+    Ring { node: usize, timer: Timer, arming: u64 },
 }
 
 impl World {
     /// Members 1, 2, ... up to `votes.len()` vote with the given disks; members 11, 12, ... stand.
     pub(crate) fn new(config: &Config, votes: &[Saved], standing: u64, seed: u64) -> Self {
-        let voters = (1..)
-            .zip(votes)
-            .map(|(id, saved)| (id, Disk::Holds(*saved), false));
+        let voters = (1..).zip(votes).map(|(id, saved)| (id, Disk::Holds(*saved), false));
         let nominees = (11..11 + standing).map(|id| (id, Disk::None, true));
         Self::with(config, voters.chain(nominees), seed)
     }
@@ -152,10 +142,7 @@ impl World {
             Disk::Holds(saved) => Some(saved),
         };
         node.is_up = true;
-        node.member = Tenure::new(Role {
-            votes,
-            stands: node.stands,
-        });
+        node.member = Tenure::new(Role { votes, stands: node.stands });
         node.io.armed = node.io.armed.map(|arming| arming + 1);
         self.tell(id, Input::Start);
     }
@@ -181,9 +168,7 @@ impl World {
     /// The tenure that a member holds now.
     pub(crate) fn holds(&self, id: u64) -> Option<Held> {
         let node = &self.nodes[self.place(MemberId(id))];
-        node.member
-            .holds(node.io.local(self.now))
-            .filter(|_| node.is_up)
+        node.member.holds(node.io.local(self.now)).filter(|_| node.is_up)
     }
 
     /// The members that hold now.
@@ -221,11 +206,7 @@ impl World {
                 let at = self.place(to);
                 self.step(at, Input::Message { from, message });
             }
-            Event::Ring {
-                node,
-                timer,
-                arming,
-            } => {
+            Event::Ring { node, timer, arming } => {
                 if self.nodes[node].io.armed[timer as usize] == arming {
                     self.step(node, Input::Timer(timer));
                 }
@@ -256,11 +237,7 @@ impl World {
             Effect::Arm { timer, after } => {
                 let after = node.io.real(after);
                 let arming = node.io.armed[timer as usize];
-                let ring = Event::Ring {
-                    node: at,
-                    timer,
-                    arming,
-                };
+                let ring = Event::Ring { node: at, timer, arming };
                 self.plan(after, ring);
             }
             Effect::Send { to, message } => {
@@ -324,10 +301,7 @@ impl Io<Tenure> for NodeIo {
     }
 
     fn unicast(&mut self, to: MemberId, message: Message) {
-        assert_ne!(
-            to, self.me.id,
-            "the network does not deliver a member's messages to itself"
-        );
+        assert_ne!(to, self.me.id, "the network does not deliver a member's messages to itself");
         self.effects.push(Effect::Send { to, message });
     }
 

@@ -18,12 +18,7 @@ fn answer(question: Message, promised: u64) -> Message {
 }
 
 fn refusal(ballot: Ballot, promised: u64, refused: Refused) -> Message {
-    Message::Refusal {
-        ballot,
-        question: Question::Ask,
-        promised,
-        refused,
-    }
+    Message::Refusal { ballot, question: Question::Ask, promised, refused }
 }
 
 #[test]
@@ -38,10 +33,7 @@ fn answer_to_another_query_does_not_count() {
     assert_eq!(query.highest(), None);
     for voter in [2, 3] {
         let told = query.hear(MemberId(voter), &answer(question, 9));
-        let expected = QueryAnswer {
-            promised: Some(9),
-            longest_ttl: None,
-        };
+        let expected = QueryAnswer { promised: Some(9), longest_ttl: None };
         assert_eq!(told, Some(expected), "the ttl was of another query");
     }
     assert_eq!(query.highest(), Some(9));

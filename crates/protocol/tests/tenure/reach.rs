@@ -10,19 +10,11 @@ use crate::hall::{DELAY, Disk, World, millis};
 use crate::{FOUNDING, config};
 
 /// Counters that a member could forge to use up all counters.
-const FORGED: [u64; 5] = [
-    2 * REACH,
-    (1 << COUNT_BITS) - 1,
-    1 << COUNT_BITS,
-    i64::MAX as u64,
-    u64::MAX,
-];
+const FORGED: [u64; 5] =
+    [2 * REACH, (1 << COUNT_BITS) - 1, 1 << COUNT_BITS, i64::MAX as u64, u64::MAX];
 
 fn initialised(counter: u64) -> Saved {
-    Saved::Initialised(Durable {
-        counter,
-        ..Durable::FOUNDING
-    })
+    Saved::Initialised(Durable { counter, ..Durable::FOUNDING })
 }
 
 fn promised(world: &mut World, voter: u64) -> u64 {
@@ -43,12 +35,7 @@ fn prepared(world: &World) -> Ballot {
 }
 
 fn refusal(ballot: Ballot, promised: u64) -> Message {
-    Message::Refusal {
-        ballot,
-        question: Question::Prepare,
-        promised,
-        refused: Refused::Outrun,
-    }
+    Message::Refusal { ballot, question: Question::Prepare, promised, refused: Refused::Outrun }
 }
 
 /// Member 12 has no vote, and 11 has asked it nothing.
@@ -94,16 +81,10 @@ fn a_forged_counter_of_a_voter_costs_one_attempt() {
         (1..=2).for_each(|voter| world.hear(voter, 11, refusal(ballot, forged_counter)));
         world.wait(millis(60));
         let fence = world.holds(11).map(|it| it.fence);
-        assert!(
-            fence.is_some_and(|it| it.0 <= 3),
-            "{forged_counter}: {fence:?}"
-        );
+        assert!(fence.is_some_and(|it| it.0 <= 3), "{forged_counter}: {fence:?}");
         for voter in 1..=3 {
             let promised = promised(&mut world, voter);
-            assert!(
-                promised <= 3,
-                "{forged_counter}: {voter} promised {promised}"
-            );
+            assert!(promised <= 3, "{forged_counter}: {voter} promised {promised}");
         }
     }
 }
@@ -143,23 +124,10 @@ fn a_forged_counter_of_a_voter_does_not_unseat_the_holder() {
 fn a_voter_does_not_follow_a_ballot_out_of_its_reach() {
     for forged_counter in FORGED {
         let mut world = World::new(&config(), &[FOUNDING; 3], 2, 1);
-        let owner = BallotOwner {
-            id: MemberId(12),
-            number: 5,
-        };
-        let ballot = Ballot {
-            counter: forged_counter,
-            owner,
-        };
+        let owner = BallotOwner { id: MemberId(12), number: 5 };
+        let ballot = Ballot { counter: forged_counter, owner };
         let (number, ttl) = (1, millis(300));
-        for message in [
-            Message::Prepare { ballot },
-            Message::Propose {
-                ballot,
-                number,
-                ttl,
-            },
-        ] {
+        for message in [Message::Prepare { ballot }, Message::Propose { ballot, number, ttl }] {
             (1..=3).for_each(|voter| world.hear(12, voter, message));
             let answer = world.sent.last().map(|(_, _, message)| *message);
             let Some(Message::Refusal { refused, .. }) = answer else {
@@ -179,13 +147,7 @@ fn a_handover_of_a_forged_ballot_does_not_end_tenure() {
     for forged_counter in FORGED {
         let mut world = World::new(&config(), &[FOUNDING; 3], 2, 1);
         let handover = |number, counter| Message::Handover {
-            released: Ballot {
-                counter,
-                owner: BallotOwner {
-                    id: MemberId(12),
-                    number,
-                },
-            },
+            released: Ballot { counter, owner: BallotOwner { id: MemberId(12), number } },
         };
         world.hear(12, 11, handover(5, forged_counter));
         world.ask(11, Request::Acquire);
@@ -213,10 +175,7 @@ fn a_forged_wait_ends_after_a_minute() {
             ballot,
             question: Question::Prepare,
             promised: 0,
-            refused: Refused::Held {
-                holder: MemberId(12),
-                lasts: Duration(u64::MAX),
-            },
+            refused: Refused::Held { holder: MemberId(12), lasts: Duration(u64::MAX) },
         };
         world.hear(voter, 11, forged);
     }

@@ -36,11 +36,7 @@ fn a_restarted_or_half_deaf_nominee_does_not_unseat_the_holder() {
             world.start(12);
             world.ask(12, Request::Acquire);
             world.wait(millis(70));
-            assert_eq!(
-                world.holds(11).map(|it| it.fence),
-                Some(Fence(1)),
-                "seed {seed}"
-            );
+            assert_eq!(world.holds(11).map(|it| it.fence), Some(Fence(1)), "seed {seed}");
         }
         assert_eq!(world.node(11).outcomes.len(), 1);
     }
@@ -112,9 +108,7 @@ fn a_raised_max_ttl_takes_effect_only_after_a_restart() {
     let mut world = World::new(&config(), &[FOUNDING; 3], 1, 1);
     for id in [1, 2, 3, 11] {
         let longer = millis(600);
-        world
-            .node(id)
-            .configure(|it| (it.ttl, it.max_ttl) = (longer, longer));
+        world.node(id).configure(|it| (it.ttl, it.max_ttl) = (longer, longer));
     }
     world.ask(11, Request::Acquire);
     world.wait(millis(100));
@@ -131,19 +125,12 @@ fn forged_messages_and_other_incarnations_change_nothing() {
     world.wait(millis(20));
     let held = world.holds(11);
     let (sent, saves) = (world.sent.len(), world.saves());
-    let owner = BallotOwner {
-        id: MemberId(11),
-        number: 7,
-    };
+    let owner = BallotOwner { id: MemberId(11), number: 7 };
     let ballot = Ballot { counter: 99, owner };
     for message in [
         Message::Prepare { ballot },
         Message::Ask { ballot },
-        Message::Propose {
-            ballot,
-            number: 1,
-            ttl: millis(300),
-        },
+        Message::Propose { ballot, number: 1, ttl: millis(300) },
     ] {
         world.hear(12, 1, message); // forged: in the name of member 11
     }
@@ -167,26 +154,12 @@ fn forged_messages_and_other_incarnations_change_nothing() {
         12,
         2,
         Message::Ask {
-            ballot: Ballot {
-                owner: BallotOwner {
-                    id: MemberId(12),
-                    ..owner
-                },
-                ..ballot
-            },
+            ballot: Ballot { owner: BallotOwner { id: MemberId(12), ..owner }, ..ballot },
         },
     );
     assert!(matches!(
         world.sent.last(),
-        Some((
-            _,
-            _,
-            Message::Refusal {
-                refused: Refused::Held { .. },
-                promised: 1,
-                ..
-            }
-        ))
+        Some((_, _, Message::Refusal { refused: Refused::Held { .. }, promised: 1, .. }))
     ));
 }
 
@@ -228,11 +201,7 @@ fn a_repeated_request_restarts_an_attempt_that_was_refused() {
     world.ask(11, Request::Release);
     world.ask(12, Request::Acquire);
     world.wait(DELAY * 3);
-    assert_eq!(
-        world.holders(),
-        [],
-        "one voter would, one refused, one is down"
-    );
+    assert_eq!(world.holders(), [], "one voter would, one refused, one is down");
     world.ask(12, Request::Acquire);
     world.wait(DELAY * 6);
     assert_eq!(world.holders(), [12], "after ask, prepare and propose");

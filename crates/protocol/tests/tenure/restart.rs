@@ -40,9 +40,7 @@ fn quarantine_lasts_for_the_longest_max_ttl_ever_configured() {
     let mut world = World::new(&config(), &[FOUNDING; 3], 1, 1);
     for id in [1, 2, 3, 11] {
         let shorter = millis(100);
-        world
-            .node(id)
-            .configure(|it| (it.ttl, it.max_ttl) = (shorter, shorter));
+        world.node(id).configure(|it| (it.ttl, it.max_ttl) = (shorter, shorter));
     }
     (1..=3).for_each(|id| world.start(id));
     (1..=3).for_each(|id| world.start(id)); // and once more
@@ -67,11 +65,7 @@ fn a_voter_that_lost_its_disk_does_not_vote_until_it_is_initialised() {
     world.node(2).disk = Disk::Holds(initialised);
     world.start(2);
     world.wait(millis(299));
-    assert_eq!(
-        world.holders(),
-        [0; 0],
-        "it may have granted a tenure before"
-    );
+    assert_eq!(world.holders(), [0; 0], "it may have granted a tenure before");
     world.wait(millis(60));
     let fence = world.holds(11).unwrap().fence;
     assert!(fence > Fence(highest + (1 << 32)));

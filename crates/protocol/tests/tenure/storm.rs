@@ -34,10 +34,7 @@ fn faulty_network(seed: u64) -> impl FnMut(MemberId, MemberId, &Message) -> Vec<
 fn under_all_faults_at_most_one_holds_and_fences_rise() {
     let mut tenures = 0;
     for seed in 1..=60 {
-        let config = Config {
-            drift_ppm: 100_000,
-            ..config()
-        };
+        let config = Config { drift_ppm: 100_000, ..config() };
         let mut world = World::of_three(&config, seed);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         world.network = Box::new(faulty_network(seed));

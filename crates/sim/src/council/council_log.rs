@@ -101,24 +101,19 @@ impl<T: Trace<Council>> Trace<Council> for CouncilLog<T> {
     #[inline]
     fn record(&mut self, at: Instant, event: Event<'_, Council>) {
         match &event {
-            Event::Sent {
-                message: Message::Reply(reply),
-                ..
-            } => {
+            Event::Sent { message: Message::Reply(reply), .. } => {
                 let last = self.last[usize::from(reply.class)];
                 self.replies[last] += 1;
             }
-            Event::Multicast {
-                message: Message::Feedback(feedback),
-                ..
-            } => self.open(feedback.class),
-            Event::Reported {
-                member,
-                outcome: Outcome::Council(change),
-            } => self.change(at, *member, *change),
-            Event::Struck {
-                verb: Verb::Kill(Who::Members(gone)),
-            } => gone.iter().for_each(|member| self.seat(*member, false)),
+            Event::Multicast { message: Message::Feedback(feedback), .. } => {
+                self.open(feedback.class);
+            }
+            Event::Reported { member, outcome: Outcome::Council(change) } => {
+                self.change(at, *member, *change);
+            }
+            Event::Struck { verb: Verb::Kill(Who::Members(gone)) } => {
+                gone.iter().for_each(|member| self.seat(*member, false));
+            }
             Event::Sent { .. }
             | Event::Multicast { .. }
             | Event::Lost { .. }

@@ -16,10 +16,7 @@ pub fn elect(election: &Election, most_rounds: u64, seeds: Seeds) -> Run {
         run.seats = Some(election.members);
         return run;
     }
-    let mut sampler = RoundSampler {
-        election,
-        rng: seeds.rng(Stream::Members),
-    };
+    let mut sampler = RoundSampler { election, rng: seeds.rng(Stream::Members) };
     let mut state = DrawState::first(election);
     while run.rounds < most_rounds {
         let draw = sampler.draw(&state);
@@ -86,11 +83,7 @@ impl<R: Rng> RoundSampler<'_, R> {
     fn draw_once(&mut self, hosts: u64, chance: f64) -> Draw {
         let Loss { reply, multicast } = self.election.loss;
         let active = binomial(hosts, chance * (1.0 - multicast), &mut self.rng);
-        Draw {
-            replies: active,
-            active,
-            count: binomial(active, 1.0 - reply, &mut self.rng),
-        }
+        Draw { replies: active, active, count: binomial(active, 1.0 - reply, &mut self.rng) }
     }
 
     /// A reply carries both draws, so a lost reply is lost for both. First separates the hosts
@@ -113,10 +106,7 @@ impl<R: Rng> RoundSampler<'_, R> {
         let either = binomial(hosts, chance * (2.0 - chance), &mut self.rng);
         let both = binomial(either, chance / (2.0 - chance), &mut self.rng);
         let first_only = binomial(either - both, 0.5, &mut self.rng);
-        TwoDraws {
-            either,
-            counts: [both + first_only, either - first_only],
-        }
+        TwoDraws { either, counts: [both + first_only, either - first_only] }
     }
 
     /// The draw that the centre takes: a council, of two the larger; else the smaller of those
@@ -154,12 +144,7 @@ impl DrawState {
     }
 
     fn all(election: &Election, number: f64) -> Self {
-        Self {
-            hosts: election.members,
-            number,
-            known: number,
-            standing: Standing::All,
-        }
+        Self { hosts: election.members, number, known: number, standing: Standing::All }
     }
 
     /// The next state if too many were heard.
@@ -208,9 +193,6 @@ impl DrawState {
 
     /// All hosts reply, to be counted, and are asked again if too few are heard.
     fn poll(election: &Election) -> Self {
-        Self {
-            standing: Standing::Active,
-            ..Self::all(election, 0.0)
-        }
+        Self { standing: Standing::Active, ..Self::all(election, 0.0) }
     }
 }

@@ -141,10 +141,7 @@ impl Schedule {
     fn long_enough(&self, churn: Churn) -> Duration {
         let goings = churn.means().max().map(|mean| mean * GOINGS_TO_SEE);
         match goings {
-            Some(goings) => self
-                .over
-                .max(goings)
-                .max(self.announce * INTERVALS_OF_CHURN),
+            Some(goings) => self.over.max(goings).max(self.announce * INTERVALS_OF_CHURN),
             None => self.over,
         }
     }
@@ -170,9 +167,7 @@ fn all_start() -> Scenario {
 
 /// Returns the best of members with these priorities.
 fn best(priorities: &[Priority]) -> u32 {
-    let candidates = (0..)
-        .zip(priorities)
-        .map(|(id, priority)| Candidate::new(id, priority.0));
+    let candidates = (0..).zip(priorities).map(|(id, priority)| Candidate::new(id, priority.0));
     candidates.max().map_or(0, |best| best.id.0 as u32)
 }
 

@@ -42,9 +42,7 @@ pub(super) fn metrics<P: Protocol>() -> Vec<Metric<Run>> {
             run.summary.known_at.map(Instant::as_secs_f64)
         }),
         Metric::share("strong_success", |run: &Run| run.summary.strong_success),
-        Metric::new("weak_success", Kind::Fraction, |run: &Run| {
-            Some(run.summary.weak_success)
-        }),
+        Metric::new("weak_success", Kind::Fraction, |run: &Run| Some(run.summary.weak_success)),
         Metric::share("elected_best", |run: &Run| run.summary.elected_best),
         Metric::share("finished", |run: &Run| run.end == End::AtRest),
     ]);

@@ -32,12 +32,7 @@ impl Circle {
         order: Order,
         conditions: &Conditions,
     ) -> Self {
-        Self {
-            members,
-            initiators,
-            order,
-            lap: conditions.mean_delay() * u64::from(members),
-        }
+        Self { members, initiators, order, lap: conditions.mean_delay() * u64::from(members) }
     }
 
     /// Returns the number of members that start an election.

@@ -113,10 +113,7 @@ pub fn lease_soak(
             joining: Joining::Call,
             check: None,
             again: None,
-            strategy: Strategy {
-                first: FIRST_K,
-                ..field.strategy
-            },
+            strategy: Strategy { first: FIRST_K, ..field.strategy },
             ..field
         },
         tenure: tenure::Config::field(ids, TTL, HOP * 5),

@@ -23,10 +23,9 @@ impl Sizes {
         let mut sample = Sample::new(Kind::Number);
         let known = sizes.iter().flatten();
         known.for_each(|&size| sample.add(size as f64));
-        sample.estimate().map(|estimate| Self {
-            mean: estimate.mean,
-            deviation: sample.deviation(),
-        })
+        sample
+            .estimate()
+            .map(|estimate| Self { mean: estimate.mean, deviation: sample.deviation() })
     }
 }
 
@@ -41,10 +40,7 @@ const AFTERWARDS: u64 = 10;
 /// member that the census has not reached.
 pub(super) fn count(trial: &Trial, seeds: Seeds, goes_on: impl Fn() -> bool) -> Vec<Option<u64>> {
     let members = trial.members;
-    let config = Config {
-        kept: 1,
-        ..Config::field(trial.config.hop * PERIOD)
-    };
+    let config = Config { kept: 1, ..Config::field(trial.config.hop * PERIOD) };
     let setup = Setup {
         priorities: vec![Priority(0); members as usize],
         network: Network {
@@ -72,6 +68,5 @@ pub(super) fn count(trial: &Trial, seeds: Seeds, goes_on: impl Fn() -> bool) -> 
         world.run_until(Instant::START + config.period * period);
     }
     let all = (0..).zip(world.members());
-    all.map(|(member, it)| it.size().filter(|_| world.is_up(member)))
-        .collect()
+    all.map(|(member, it)| it.size().filter(|_| world.is_up(member))).collect()
 }

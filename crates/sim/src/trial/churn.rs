@@ -130,10 +130,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_departure_keeps_its_rate_and_its_times() {
-        let alone = Churn {
-            die: Some(Duration::from_secs(1)),
-            ..Churn::default()
-        };
+        let alone = Churn { die: Some(Duration::from_secs(1)), ..Churn::default() };
         let among_others = Churn {
             leave: Some(Duration::from_secs(3)),
             join: Some(Duration::from_secs(5)),

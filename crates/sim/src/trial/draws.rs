@@ -22,11 +22,7 @@ impl Account for Run {}
 impl Draws {
     /// Creates runs of this trial.
     pub fn new(trial: Trial) -> Self {
-        Self {
-            fast_draws: FastDraws::of(&trial),
-            trial,
-            memory: Memory::default(),
-        }
+        Self { fast_draws: FastDraws::of(&trial), trial, memory: Memory::default() }
     }
 
     /// Executes one run and writes its trace, one JSON object per line.
@@ -65,9 +61,7 @@ impl Study for Draws {
             Metric::new("honest_informed", Kind::Fraction, move |run: &Run| {
                 run.fault_detected().then(|| informed(run))
             }),
-            Metric::new("fault_round", Kind::Number, |run: &Run| {
-                run.fault_round.map(f64::from)
-            }),
+            Metric::new("fault_round", Kind::Number, |run: &Run| run.fault_round.map(f64::from)),
             Metric::share("leader_is_cheater", |run: &Run| run.leader_is_cheater),
             Metric::share("stalled", Run::stalled),
         ]

@@ -22,10 +22,7 @@ impl Account for Run {}
 impl Rounds {
     /// Creates runs of this trial.
     pub fn new(trial: Trial) -> Self {
-        Self {
-            trial,
-            memory: Memory::default(),
-        }
+        Self { trial, memory: Memory::default() }
     }
 
     /// Executes one run and writes its trace, one JSON object per line.
@@ -52,24 +49,18 @@ impl Study for Rounds {
         let messages = |run: &Run| (run.unicasts + run.multicasts) as f64;
         let mut metrics = vec![
             Metric::share("strong_success", |run: &Run| run.strong_success),
-            Metric::new("weak_success", Kind::Fraction, |run: &Run| {
-                Some(run.weak_success)
-            }),
+            Metric::new("weak_success", Kind::Fraction, |run: &Run| Some(run.weak_success)),
             Metric::number("rounds", |run: &Run| run.rounds.into()),
             Metric::number("unicasts", |run: &Run| run.unicasts as f64),
             Metric::number("multicasts", |run: &Run| run.multicasts as f64),
             Metric::number("messages", messages),
-            Metric::number("messages_rounds_1_to_4", |run: &Run| {
-                run.messages_rounds_1_to_4 as f64
-            }),
+            Metric::number("messages_rounds_1_to_4", |run: &Run| run.messages_rounds_1_to_4 as f64),
             Metric::number("relay_members", |run: &Run| run.relay_members.into()),
             Metric::new("detected", Kind::Proportion, |run: &Run| {
                 run.detected.map(|detected| f64::from(u8::from(detected)))
             }),
             Metric::number("delay", |run: &Run| run.delay.as_secs_f64()),
-            Metric::number("delay_in_rounds", |run: &Run| {
-                run.delay_in_rounds.as_secs_f64()
-            }),
+            Metric::number("delay_in_rounds", |run: &Run| run.delay_in_rounds.as_secs_f64()),
         ];
         if self.trial.config.size == GroupSize::Estimate {
             metrics.extend([

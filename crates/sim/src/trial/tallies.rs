@@ -52,10 +52,7 @@ pub struct Stays {
 impl Stays {
     /// Creates runs of this stay.
     pub fn new(stay: Stay) -> Self {
-        Self {
-            stay,
-            memory: Memory::default(),
-        }
+        Self { stay, memory: Memory::default() }
     }
 }
 
@@ -98,10 +95,7 @@ impl Account for Run {
 impl Tallies {
     /// Creates runs of this poll.
     pub fn new(poll: Poll) -> Self {
-        Self {
-            poll,
-            memory: Memory::default(),
-        }
+        Self { poll, memory: Memory::default() }
     }
 
     /// Executes one run and writes its trace, one JSON object per line. Writes nothing for
@@ -151,9 +145,7 @@ impl Study for Tallies {
             Metric::number("messages", |run: &Run| run.messages as f64),
             // Every round begins with a feedback message.
             Metric::number("feedbacks", |run: &Run| run.rounds as f64),
-            Metric::new("seats", Kind::Number, |run: &Run| {
-                run.seats.map(|seats| seats as f64)
-            }),
+            Metric::new("seats", Kind::Number, |run: &Run| run.seats.map(|seats| seats as f64)),
             Metric::share("success_first_round", Run::success_first_round),
             Metric::number("peak_replies", |run: &Run| run.peak_replies as f64),
         ]
@@ -161,20 +153,12 @@ impl Study for Tallies {
 
     fn run(&self, seeds: Seeds, interruption: &Interruption) -> Option<Run> {
         match &self.poll {
-            Poll::Council {
-                election,
-                most_rounds,
-            } => Some(council_aggregate::elect(election, *most_rounds, seeds)),
-            Poll::Masks {
-                members,
-                loss,
-                most_rounds,
-            } => Some(council_aggregate::poll(
-                *members,
-                *loss,
-                *most_rounds,
-                seeds,
-            )),
+            Poll::Council { election, most_rounds } => {
+                Some(council_aggregate::elect(election, *most_rounds, seeds))
+            }
+            Poll::Masks { members, loss, most_rounds } => {
+                Some(council_aggregate::poll(*members, *loss, *most_rounds, seeds))
+            }
             Poll::Hosts(trial) => self.by_hosts(trial, seeds, interruption),
         }
     }

@@ -236,11 +236,7 @@ impl Plot {
         };
         let span = last - first + 1;
         let slot = first + ((u128::from(rng.next_u64()) * u128::from(span)) >> 64) as u64;
-        let strike = Strike {
-            side,
-            both,
-            slot: slot as u32,
-        };
+        let strike = Strike { side, both, slot: slot as u32 };
         let pretended = Xoshiro256PlusPlus::seed_from_u64(match self.segment.cheat {
             Cheat::SimulateProcessor => rng.next_u64(),
             _ => 0, // there is no pretended member
@@ -351,11 +347,7 @@ impl Plot {
         let Some(Plan { strike, .. }) = &self.plan else {
             return false;
         };
-        let Strike {
-            side: struck,
-            both,
-            slot: at,
-        } = *strike;
+        let Strike { side: struck, both, slot: at } = *strike;
         let here = side == struck && slot == at;
         self.round == 1
             && match self.segment.cheat {

@@ -43,13 +43,7 @@ impl FastDraws {
 
     /// Executes the run with `seeds`; `None` if it does not end within the trial's rounds.
     pub fn draw(&self, seeds: Seeds) -> Option<Run> {
-        let Trial {
-            members,
-            config,
-            hop,
-            most_rounds,
-            ..
-        } = self.trial;
+        let Trial { members, config, hop, most_rounds, .. } = self.trial;
         let mut rng = seeds.rng(Stream::Members);
         let mut leader = Leader::selecting(members, config.selection);
         let mut heads = Places::none(members);
@@ -115,11 +109,7 @@ impl UndecidedRing {
             view.insert(Candidate::new(place, 0));
         }
         let mut ring = Self {
-            config: Config {
-                stall_limit: None,
-                respond_within: None,
-                ..config
-            },
+            config: Config { stall_limit: None, respond_within: None, ..config },
             view,
             members: vec![Wagner::new(); members as usize],
             post: VecDeque::new(),
@@ -142,17 +132,12 @@ impl UndecidedRing {
         }
         // No member is two rounds ahead of another.
         let later = self.flipped.split_off(count);
-        self.orders
-            .push(std::mem::replace(&mut self.flipped, later).into());
+        self.orders.push(std::mem::replace(&mut self.flipped, later).into());
     }
 
     fn tell(&mut self, place: u32, input: Input<Wagner>) {
         let mut member = std::mem::take(&mut self.members[place as usize]);
-        let mut part = Part {
-            ring: self,
-            place,
-            tails: Tails,
-        };
+        let mut part = Part { ring: self, place, tails: Tails };
         member.step(input, &mut part);
         self.members[place as usize] = member;
     }

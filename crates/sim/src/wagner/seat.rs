@@ -139,14 +139,10 @@ impl Protocol for Seat {
 fn on_the_ring(input: &Input<Seat>) -> Option<Input<Wagner>> {
     match *input {
         Input::Start => Some(Input::Start),
-        Input::Message {
-            from,
-            message: Note::Ring(message),
-        } => Some(Input::Message { from, message }),
-        Input::Message {
-            message: Note::Whisper { .. },
-            ..
-        } => None,
+        Input::Message { from, message: Note::Ring(message) } => {
+            Some(Input::Message { from, message })
+        }
+        Input::Message { message: Note::Whisper { .. }, .. } => None,
         Input::Timer(timer) => Some(Input::Timer(timer)),
         Input::ViewChanged(change) => Some(Input::ViewChanged(change)),
         Input::Leave => Some(Input::Leave),
@@ -158,21 +154,13 @@ fn on_the_ring(input: &Input<Seat>) -> Option<Input<Wagner>> {
 fn think(plot: &mut Plot, input: &Input<Seat>, io: &mut impl Io<Seat>) {
     match *input {
         Input::Start => plot.begin(io.rng()),
-        Input::Message {
-            from,
-            message: Note::Ring(message),
-        } => {
-            let side = if plot.left_neighbour() == from {
-                Side::Left
-            } else {
-                Side::Right
-            };
+        Input::Message { from, message: Note::Ring(message) } => {
+            let side = if plot.left_neighbour() == from { Side::Left } else { Side::Right };
             plot.hear(side, message, io.rng());
         }
-        Input::Message {
-            message: Note::Whisper { whisper },
-            ..
-        } => plot.hear(Side::Right, whisper, io.rng()),
+        Input::Message { message: Note::Whisper { whisper }, .. } => {
+            plot.hear(Side::Right, whisper, io.rng());
+        }
         Input::Timer(_) | Input::ViewChanged(_) | Input::Leave => {}
         Input::Request(none) => match none {},
     }

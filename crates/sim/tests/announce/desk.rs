@@ -30,9 +30,5 @@ pub(crate) fn announcement(
         established,
         follower_count: 0,
     };
-    Message::Announcement {
-        claim,
-        beat,
-        byes: 3,
-    }
+    Message::Announcement { claim, beat, byes: 3 }
 }

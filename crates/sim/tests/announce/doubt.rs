@@ -54,20 +54,14 @@ pub(crate) fn silent_leader_is_asked_for_and_kept<P: Kin>(seed: u64) -> Verdict 
     require(asked.len() >= 5, || format!("asked {asked:?}"))?;
     let in_time = asked[0] >= Duration(listen.0 - ANNOUNCE.0)
         && asked[asked.len() - 1] <= Duration(listen.0 - ELECTION_TIMEOUT.0);
-    let apart = asked
-        .windows(2)
-        .all(|two| two[1].0 - two[0].0 >= ELECTION_TIMEOUT.0);
+    let apart = asked.windows(2).all(|two| two[1].0 - two[0].0 >= ELECTION_TIMEOUT.0);
     require(in_time && apart, || format!("asked {asked:?} of {listen}"))?;
     desk.wait(Duration(1));
-    require(desk.names().is_none(), || {
-        "keeps its leader after T_L".to_owned()
-    })?;
+    require(desk.names().is_none(), || "keeps its leader after T_L".to_owned())?;
     desk.wait(field().suppress);
     require(desk.member.honest().leads(), || "does not lead".to_owned())?;
     let more = questions(&desk, heard + listen);
-    require(more.is_empty(), || {
-        format!("asked {more:?} without a leader")
-    })
+    require(more.is_empty(), || format!("asked {more:?} without a leader"))
 }
 
 /// A leader that answers is kept, and is not asked for again until it falls silent again.
@@ -80,13 +74,9 @@ pub(crate) fn answer_ends_the_suspicion<P: Kin>(seed: u64) -> Verdict {
     let answered = desk.papers.now;
     desk.wait(Duration(listen.0 - ANNOUNCE.0));
     let names = desk.names();
-    require(names == Some(MemberId(LEADER)), || {
-        format!("names {names:?}")
-    })?;
+    require(names == Some(MemberId(LEADER)), || format!("names {names:?}"))?;
     let (doubts, more) = (questions(&desk, heard), questions(&desk, answered));
-    require(!doubts.is_empty() && more.is_empty(), || {
-        format!("asked {doubts:?}, then {more:?}")
-    })
+    require(!doubts.is_empty() && more.is_empty(), || format!("asked {doubts:?}, then {more:?}"))
 }
 
 /// A member that was paused cannot know if the leader was silent: it asks first, and waits as long
@@ -101,9 +91,7 @@ pub(crate) fn paused_member_asks_first<P: Kin>(seed: u64) -> Verdict {
         format!("names {names:?}, asked {asked:?}")
     })?;
     desk.wait(ANNOUNCE);
-    require(desk.names() != Some(MemberId(LEADER)), || {
-        "waits for ever".to_owned()
-    })
+    require(desk.names() != Some(MemberId(LEADER)), || "waits for ever".to_owned())
 }
 
 /// Few of many members that miss a leader ask: the others hear them.

@@ -44,18 +44,14 @@ pub(crate) fn goodbye_saves_the_listen_interval<P: Kin>(seed: u64) -> Verdict {
 
 /// A goodbye that is lost, or never sent, costs T_L more and does no harm.
 pub(crate) fn lost_goodbye_costs_one_listen_interval<P: Kin>(seed: u64) -> Verdict {
-    let config = Config {
-        farewell: Repeat::Times(0),
-        ..field()
-    };
+    let config = Config { farewell: Repeat::Times(0), ..field() };
     let listen = ANNOUNCE.mul_f64(2.5);
     let most = listen + election(&config);
     let took = vacancy::<P>("leave", calm(), config, seed);
     // The leader had announced itself up to T_A ago; without loss members listen for 2.5 T_A.
-    require(
-        took.is_some_and(|took| took > ANNOUNCE && took <= most),
-        || format!("{took:?} without a leader, {most} at most"),
-    )
+    require(took.is_some_and(|took| took > ANNOUNCE && took <= most), || {
+        format!("{took:?} without a leader, {most} at most")
+    })
 }
 
 /// The permitted probability that a goodbye is missed, by the field's rules.
@@ -103,10 +99,7 @@ pub(crate) fn few_members_complain<P: Kin>(seed: u64) -> Verdict {
 /// A member with a fixed number of goodbyes sends that number, and no member complains.
 pub(crate) fn fixed_number_of_goodbyes_is_not_disputed<P: Kin>(seed: u64) -> Verdict {
     let times = below(5, &mut Seeds::new(seed, 0).rng(Stream::Layout)) as u32;
-    let config = Config {
-        farewell: Repeat::Times(times),
-        ..field()
-    };
+    let config = Config { farewell: Repeat::Times(times), ..field() };
     let scenario = script(&format!("at 0s start all\nat 50s leave {BEST}"));
     let network = lossy(0.4, LossModel::Uncorrelated);
     let mut world = world::<P>(&ranked(BEST + 1), network, config, seed, &scenario);
@@ -130,11 +123,7 @@ pub(crate) fn complaints_count_for_their_subject_only<P: Kin>(seed: u64) -> Verd
     desk.tell(Input::Leave);
     let said = desk.papers.said.iter();
     let byes = said.filter(|(_, message)| is_bye(message)).count() as u32;
-    let expected = if about == MemberId(me) {
-        12
-    } else {
-        repetitions(field().assumed_loss, MISS)
-    };
+    let expected = if about == MemberId(me) { 12 } else { repetitions(field().assumed_loss, MISS) };
     require(byes == expected, || {
         format!("{me} says {byes} goodbyes after a complaint about {about}, not {expected}")
     })
@@ -170,10 +159,7 @@ fn under_loss_goodbyes_get_through() {
 #[test]
 fn goodbyes_follow_the_loss_that_was_measured() {
     let byes = |missed: u32, miss: f64| {
-        let config = Config {
-            farewell: Repeat::Measured { miss },
-            ..field()
-        };
+        let config = Config { farewell: Repeat::Measured { miss }, ..field() };
         let mut desk = seat::<Announce>(Candidate::new(9, 1), config, None, 0);
         desk.tell(Input::Start);
         for heard in 1..200 {

@@ -33,11 +33,7 @@ pub(crate) fn calm() -> Network {
 
 /// The same network with this loss.
 pub(crate) fn lossy(loss: f64, loss_model: LossModel) -> Network {
-    Network {
-        multicast_loss: loss,
-        loss_model,
-        ..calm()
-    }
+    Network { multicast_loss: loss, loss_model, ..calm() }
 }
 
 /// A world that will execute `scenario`.
@@ -48,14 +44,7 @@ pub(crate) fn world<P: Kin>(
     seed: u64,
     scenario: &Scenario,
 ) -> World<P, Log> {
-    detecting_world(
-        priorities,
-        network,
-        Detection::Never,
-        config,
-        seed,
-        scenario,
-    )
+    detecting_world(priorities, network, Detection::Never, config, seed, scenario)
 }
 
 /// The same, with a failure detector.
@@ -68,12 +57,7 @@ pub(crate) fn detecting_world<P: Kin>(
     scenario: &Scenario,
 ) -> World<P, Log> {
     assert_eq!(config.check(), Ok(()));
-    let setup = Setup {
-        priorities: priorities.to_vec(),
-        network,
-        detection,
-        view: 1.0,
-    };
+    let setup = Setup { priorities: priorities.to_vec(), network, detection, view: 1.0 };
     let make = |boot: Boot<P>| P::make(boot.saved);
     let config = P::configure(config);
     let mut world = World::traced(setup, config, Seeds::new(seed, 0), Log::default(), make);
@@ -142,8 +126,7 @@ impl Log {
     /// The number of messages from `since` on for which `which` holds.
     pub(crate) fn count(&self, since: Instant, which: fn(&Message) -> bool) -> usize {
         let said = self.said.iter();
-        said.filter(|(at, _, message)| *at >= since && which(message))
-            .count()
+        said.filter(|(at, _, message)| *at >= since && which(message)).count()
     }
 
     /// The time, at `since` or later, at which `member` began to name `whom`.

@@ -64,11 +64,7 @@ fn announcement_in_another_name_is_ignored() {
         assert_eq!(desk.member, before, "{from} spoke for {id}");
     }
     desk.hear(7, announcement(7, 9, 9, 9, true));
-    assert_eq!(
-        desk.names(),
-        Some(MemberId(7)),
-        "a member may announce itself"
-    );
+    assert_eq!(desk.names(), Some(MemberId(7)), "a member may announce itself");
 }
 
 /// If two members have one identity, the one with more incarnations stays; of equals at least one

@@ -36,13 +36,7 @@ pub(crate) fn stale_messages_change_nothing<P: Kin>(seed: u64) -> Verdict {
     let mut desk = seat::<P>(me, config, None, seed);
     desk.tell(Input::Start);
     let mut others: Vec<Other> = (0..2)
-        .map(|id| Other {
-            id,
-            priority: below(6, rng),
-            incarnation: 1,
-            beat: 0,
-            led_for: 0,
-        })
+        .map(|id| Other { id, priority: below(6, rng), incarnation: 1, beat: 0, led_for: 0 })
         .collect();
     let mut past: Vec<(u64, Message)> = Vec::new();
     for _ in 0..60 {
@@ -98,17 +92,13 @@ fn replay<P: Kin>(desk: &mut Desk<P>, from: u64, message: Message) -> Verdict {
 /// Announcements from before a leader's goodbye do not bring it back.
 pub(crate) fn goodbye_is_final<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Faults);
-    let config = Config {
-        takeover: choose(&[Takeover::Never, Takeover::ByTheBetter], rng),
-        ..field()
-    };
+    let config =
+        Config { takeover: choose(&[Takeover::Never, Takeover::ByTheBetter], rng), ..field() };
     let mut desk = seat::<P>(Candidate::new(9, 1), config, None, seed);
     desk.tell(Input::Start);
     let incarnation = 1 + below(4, rng) as u32;
     desk.hear(0, announcement(0, 5, incarnation, 7, true));
-    require(desk.names() == Some(MemberId(0)), || {
-        "a better one leads".to_owned()
-    })?;
+    require(desk.names() == Some(MemberId(0)), || "a better one leads".to_owned())?;
     // Two more goodbyes, so that the first is not the last.
     for id in [0, 1, 2] {
         let incarnation = if id == 0 { incarnation } else { 1 };
@@ -124,9 +114,7 @@ pub(crate) fn goodbye_is_final<P: Kin>(seed: u64) -> Verdict {
         desk.wait(Duration::from_millis(below(200, rng)));
     }
     desk.hear(0, announcement(0, 5, incarnation + 1, 1, false));
-    require(desk.names() == Some(MemberId(0)), || {
-        "the next incarnation is believed".to_owned()
-    })
+    require(desk.names() == Some(MemberId(0)), || "the next incarnation is believed".to_owned())
 }
 
 /// A leader that comes back without its disk, and so with an earlier incarnation than the group
@@ -143,9 +131,7 @@ pub(crate) fn leader_without_its_disk_is_followed_again<P: Kin>(seed: u64) -> Ve
     let listen = ANNOUNCE.mul_f64(2.5);
     world.run_until(at(back) + listen + config.suppress + ANNOUNCE + DELAY * 4);
     let leaders = agreed(&world, &config).map_err(|what| format!("{what} after\n{scenario}"))?;
-    require(leaders == [4], || {
-        format!("{leaders:?} lead after\n{scenario}")
-    })
+    require(leaders == [4], || format!("{leaders:?} lead after\n{scenario}"))
 }
 
 /// A member that restarts again and again makes the others change their leader once each time it is
@@ -153,10 +139,7 @@ pub(crate) fn leader_without_its_disk_is_followed_again<P: Kin>(seed: u64) -> Ve
 pub(crate) fn flapping_is_bounded<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Faults);
     let takeover = choose(&[Takeover::Never, Takeover::ByTheBetter], rng);
-    let config = Config {
-        takeover,
-        ..field()
-    };
+    let config = Config { takeover, ..field() };
     let restarts = 4 + below(6, rng);
     // Gone for long enough that another member leads, and is established.
     let mut scenario = "at 0s start all\nat 10s kill 4\n".to_owned();
@@ -179,10 +162,9 @@ pub(crate) fn flapping_is_bounded<P: Kin>(seed: u64) -> Verdict {
         require(to_it.count() <= most, || {
             format!("{restarts} restarts, {member} names {changes:?} after\n{scenario}")
         })?;
-        require(
-            takeover == Takeover::ByTheBetter || changes.is_empty(),
-            || format!("{member} names {changes:?} after\n{scenario}"),
-        )?;
+        require(takeover == Takeover::ByTheBetter || changes.is_empty(), || {
+            format!("{member} names {changes:?} after\n{scenario}")
+        })?;
     }
     Ok(())
 }

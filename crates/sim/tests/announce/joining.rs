@@ -33,10 +33,7 @@ pub(crate) fn question_is_answered_at_once<P: Kin>(seed: u64) -> Verdict {
     let asks = DELAY * 2 + ANSWER_GAP;
     for (joining, most) in [
         (Joining::Query { election_timeout }, asks),
-        (
-            Joining::SuppressThenQuery { election_timeout },
-            field().suppress + asks,
-        ),
+        (Joining::SuppressThenQuery { election_timeout }, field().suppress + asks),
     ] {
         let took = newcomer::<P>(seed, joining);
         require(took.is_some_and(|took| took <= most), || {
@@ -82,9 +79,7 @@ pub(crate) fn few_ask_after_suppression<P: Kin>(seed: u64) -> Verdict {
     };
     let (leaders, all) = asked(Joining::Query { election_timeout });
     require(leaders == Ok(vec![members - 1]), || format!("{leaders:?}"))?;
-    require(all == members as usize, || {
-        format!("{all} of {members} ask")
-    })?;
+    require(all == members as usize, || format!("{all} of {members} ask"))?;
     let (leaders, some) = asked(Joining::SuppressThenQuery { election_timeout });
     require(leaders == Ok(vec![members - 1]), || format!("{leaders:?}"))?;
     // A share (patience + delay) / T_S of all, and those better than the first announcer.

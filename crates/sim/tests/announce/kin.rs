@@ -102,10 +102,7 @@ impl<D: Defect> Protocol for Wrong<D> {
 
 impl<D: Defect> Kin for Wrong<D> {
     fn make(saved: Option<u32>) -> Self {
-        Self {
-            honest: Announce::new(saved),
-            defect: D::default(),
-        }
+        Self { honest: Announce::new(saved), defect: D::default() }
     }
 
     fn honest(&self) -> &Announce {

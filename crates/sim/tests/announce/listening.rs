@@ -23,9 +23,7 @@ pub(crate) fn healthy_leader_is_never_missed<P: Kin>(seed: u64) -> Verdict {
     world.run_until(at(60_000));
     let log = world.into_trace();
     let later = log.names.iter().find(|(when, _, _)| *when > at(3_000));
-    require(later.is_none(), || {
-        format!("{later:?} under a healthy leader")
-    })
+    require(later.is_none(), || format!("{later:?} under a healthy leader"))
 }
 
 /// Claim L12: with line 6 of Program 5.2 as printed every listener misses its healthy leader again
@@ -126,9 +124,7 @@ fn listen_interval_follows_correlated_loss() {
 fn dead_leader_is_missed_with_any_clock_rate() {
     for seed in 0..20_u32 {
         let rate = 0.31 + 0.717 * f64::from(seed);
-        let script = script(&format!(
-            "at 0s start all\nat 1ms drift 0 {rate}\nat 30s kill 1"
-        ));
+        let script = script(&format!("at 0s start all\nat 1ms drift 0 {rate}\nat 30s kill 1"));
         let mut world = world::<Announce>(&ranked(2), calm(), field(), seed.into(), &script);
         world.run_until(at(29_000));
         world.run_until(at(50_000));

@@ -80,10 +80,9 @@ mutants! {
 /// The claim in an announcement, with its number.
 fn claim(input: &mut Input<Announce>) -> Option<(&mut Claim, &mut u32)> {
     match input {
-        Input::Message {
-            message: Message::Announcement { claim, beat, .. },
-            ..
-        } => Some((claim, beat)),
+        Input::Message { message: Message::Announcement { claim, beat, .. }, .. } => {
+            Some((claim, beat))
+        }
         Input::Message { .. } | Input::Start | Input::Timer(_) => None,
         Input::ViewChanged(_) | Input::Leave | Input::Request(_) => None,
     }
@@ -92,10 +91,9 @@ fn claim(input: &mut Input<Announce>) -> Option<(&mut Claim, &mut u32)> {
 /// The sender of a goodbye, and its incarnation.
 fn bye(input: &Input<Announce>) -> Option<(MemberId, u32)> {
     match input {
-        Input::Message {
-            from,
-            message: Message::Bye { incarnation },
-        } => Some((*from, *incarnation)),
+        Input::Message { from, message: Message::Bye { incarnation } } => {
+            Some((*from, *incarnation))
+        }
         Input::Message { .. } | Input::Start | Input::Timer(_) => None,
         Input::ViewChanged(_) | Input::Leave | Input::Request(_) => None,
     }
@@ -104,10 +102,7 @@ fn bye(input: &Input<Announce>) -> Option<(MemberId, u32)> {
 /// The subject of a complaint, and the number of goodbyes that it asks for.
 fn complaint(input: &mut Input<Announce>) -> Option<(&mut MemberId, &mut u8)> {
     match input {
-        Input::Message {
-            message: Message::Complaint { about, byes },
-            ..
-        } => Some((about, byes)),
+        Input::Message { message: Message::Complaint { about, byes }, .. } => Some((about, byes)),
         Input::Message { .. } | Input::Start | Input::Timer(_) => None,
         Input::ViewChanged(_) | Input::Leave | Input::Request(_) => None,
     }
@@ -144,12 +139,7 @@ struct NoListenTimer;
 
 impl Defect for NoListenTimer {
     fn does(&mut self, effect: &Effect<Announce>) -> bool {
-        !matches!(
-            effect,
-            Effect::Arm {
-                timer: Timer::Listen
-            }
-        )
+        !matches!(effect, Effect::Arm { timer: Timer::Listen })
     }
 }
 
@@ -291,12 +281,7 @@ struct NeverComplains;
 
 impl Defect for NeverComplains {
     fn does(&mut self, effect: &Effect<Announce>) -> bool {
-        !matches!(
-            effect,
-            Effect::Arm {
-                timer: Timer::Complain
-            }
-        )
+        !matches!(effect, Effect::Arm { timer: Timer::Complain })
     }
 }
 
@@ -326,13 +311,11 @@ impl Defect for Overdoes {
 /// A complaint about a leader whose announcement promises fewer goodbyes than `byes`.
 fn disputed(input: &Input<Announce>, byes: u8) -> Option<Message> {
     match input {
-        Input::Message {
-            from: about,
-            message: Message::Announcement { byes: promised, .. },
-        } if *promised < byes => Some(Message::Complaint {
-            about: *about,
-            byes,
-        }),
+        Input::Message { from: about, message: Message::Announcement { byes: promised, .. } }
+            if *promised < byes =>
+        {
+            Some(Message::Complaint { about: *about, byes })
+        }
         Input::Message { .. } | Input::Start | Input::Timer(_) => None,
         Input::ViewChanged(_) | Input::Leave | Input::Request(_) => None,
     }
@@ -407,17 +390,9 @@ impl Defect for AnswersWithoutLimit {
             return None;
         }
         self.beat += 1;
-        let claim = Claim {
-            candidate: me,
-            incarnation: 1,
-            established: true,
-            follower_count: u16::MAX,
-        };
-        Some(Message::Announcement {
-            claim,
-            beat: self.beat,
-            byes: 3,
-        })
+        let claim =
+            Claim { candidate: me, incarnation: 1, established: true, follower_count: u16::MAX };
+        Some(Message::Announcement { claim, beat: self.beat, byes: 3 })
     }
 }
 
@@ -427,11 +402,7 @@ struct UnimpressedByNumbers;
 
 impl Defect for UnimpressedByNumbers {
     fn hears(&mut self, input: &mut Input<Announce>, _: Candidate) -> bool {
-        if let Input::Message {
-            message: Message::Announcement { claim, .. },
-            ..
-        } = input
-        {
+        if let Input::Message { message: Message::Announcement { claim, .. }, .. } = input {
             claim.follower_count = u16::MAX;
         }
         true

@@ -49,9 +49,8 @@ pub(crate) fn stray_member_is_corrected_at_once<P: Kin>(seed: u64) -> Verdict {
 fn corrections_make_the_reunion_quick() {
     use hustings_protocol::announce::Announce;
     let mean = |correction| {
-        let waits: Vec<Duration> = (0..200)
-            .filter_map(|seed| stray::<Announce>(seed, correction))
-            .collect();
+        let waits: Vec<Duration> =
+            (0..200).filter_map(|seed| stray::<Announce>(seed, correction)).collect();
         assert!(waits.len() > 50, "{} strays", waits.len());
         let sum: f64 = waits.iter().map(|wait| wait.as_secs_f64()).sum();
         sum / waits.len() as f64
@@ -91,18 +90,15 @@ pub(crate) fn sides_unite<P: Kin>(seed: u64) -> Verdict {
     require(leaders.iter().all(|named| named.len() == 1), || {
         format!("each side should have a leader: {leaders:?}\n{scenario}")
     })?;
-    require(leaders[0] != leaders[1], || {
-        format!("two leaders, not {leaders:?}\n{scenario}")
-    })?;
+    require(leaders[0] != leaders[1], || format!("two leaders, not {leaders:?}\n{scenario}"))?;
     world.run_until(at(heal) + ANNOUNCE + DELAY * 2 + ANSWER_GAP);
     let leader = agreed(&world, &config)?[0];
     let log = world.into_trace();
     let first = first_announcement(&log.said, at(heal));
     let united = log.names.last().map(|(when, _, _)| *when);
-    require(
-        united.is_some_and(|when| when <= first + DELAY * 2 + ANSWER_GAP),
-        || format!("announced at {first:?}, united at {united:?}\n{scenario}"),
-    )?;
+    require(united.is_some_and(|when| when <= first + DELAY * 2 + ANSWER_GAP), || {
+        format!("announced at {first:?}, united at {united:?}\n{scenario}")
+    })?;
     let best = priorities[leader as usize];
     require(best == Priority(members - 1), || {
         format!("both were established, yet {leader} leads {priorities:?}\n{scenario}")
@@ -125,10 +121,7 @@ pub(crate) fn larger_side_keeps_its_leader<P: Kin>(seed: u64) -> Verdict {
     shuffle(&mut priorities, rng);
     let split = 1 + below(members - 1, rng);
     let heal = 40_000 + below(2_000, rng);
-    let config = Config {
-        takeover: Takeover::Never,
-        ..field()
-    };
+    let config = Config { takeover: Takeover::Never, ..field() };
     let scenario = format!(
         "at 0s start all\nat 10s cut 0-{} | {split}-{}\nat {heal}ms heal",
         split - 1,
@@ -142,13 +135,11 @@ pub(crate) fn larger_side_keeps_its_leader<P: Kin>(seed: u64) -> Verdict {
     let of_the_larger = if split * 2 > members { 0 } else { split };
     let leader = world.nominee(of_the_larger as u32).map(|(id, _)| id.0);
     world.run_until(at(heal) + ANNOUNCE * 3);
-    let named: BTreeSet<Option<u64>> = (0..members as u32)
-        .map(|it| world.nominee(it).map(|(id, _)| id.0))
-        .collect();
-    require(
-        named == BTreeSet::from([leader]) && leader.is_some(),
-        || format!("the larger side had {leader:?}, and all name {named:?}\n{scenario}"),
-    )
+    let named: BTreeSet<Option<u64>> =
+        (0..members as u32).map(|it| world.nominee(it).map(|(id, _)| id.0)).collect();
+    require(named == BTreeSet::from([leader]) && leader.is_some(), || {
+        format!("the larger side had {leader:?}, and all name {named:?}\n{scenario}")
+    })
 }
 
 fn first_announcement(

@@ -25,9 +25,7 @@ fn config(seed: u64) -> Config {
     Config {
         suppress: ELECTION_TIMEOUT,
         listen: Listen::Measured { miss: 1e-6 },
-        joining: Joining::SuppressThenQuery {
-            election_timeout: ELECTION_TIMEOUT,
-        },
+        joining: Joining::SuppressThenQuery { election_timeout: ELECTION_TIMEOUT },
         takeover: choose(&[Takeover::Never, Takeover::ByTheBetter], rng),
         farewell: Repeat::Times(1),
         ..field()
@@ -94,9 +92,7 @@ pub(crate) fn leader_that_is_heard_is_kept_beside_rivals<P: Kin>(seed: u64) -> V
             _ => {}
         }
         let names = desk.names();
-        require(names == Some(MemberId(LEADER)), || {
-            format!("names {names:?} at {moment}")
-        })?;
+        require(names == Some(MemberId(LEADER)), || format!("names {names:?} at {moment}"))?;
     }
     Ok(())
 }

@@ -50,10 +50,7 @@ impl Storm {
                 // Long enough that no leader is missed by chance.
                 true => Listen::For(ANNOUNCE.mul_f64(15.5)),
                 false => choose(
-                    &[
-                        Listen::Measured { miss: 1e-3 },
-                        Listen::For(ANNOUNCE.mul_f64(2.5)),
-                    ],
+                    &[Listen::Measured { miss: 1e-3 }, Listen::For(ANNOUNCE.mul_f64(2.5))],
                     rng,
                 ),
             },
@@ -70,9 +67,7 @@ impl Storm {
 
     /// The time after [`OVER`] by which all are settled, given the longest T_L.
     pub(crate) fn bound(&self, listen: Duration) -> Duration {
-        let Config {
-            suppress, announce, ..
-        } = self.config;
+        let Config { suppress, announce, .. } = self.config;
         // With several leaders, the nominee may change until all are established.
         let established = match (self.config.leaders, self.config.takeover) {
             (1, _) | (_, Takeover::ByTheBetter) => Duration::ZERO,
@@ -123,9 +118,8 @@ fn scenario(members: u32, rng: &mut impl Rng) -> Scenario {
     }
     // Some storms have their faults near the end.
     let begins = choose(&[3_000, 3_000, 20_000, 36_000], rng);
-    let mut times: Vec<u64> = (0..2 + below(14, rng))
-        .map(|_| begins + below(39_900 - begins, rng))
-        .collect();
+    let mut times: Vec<u64> =
+        (0..2 + below(14, rng)).map(|_| begins + below(39_900 - begins, rng)).collect();
     times.sort_unstable();
     let mut down = vec![false; members as usize];
     for millis in times {
@@ -171,34 +165,23 @@ fn scenario(members: u32, rng: &mut impl Rng) -> Scenario {
 pub(crate) fn all_settle_in_time_and_permanently<P: Kin>(seed: u64) -> Verdict {
     let storm = Storm::new(seed);
     let config = storm.config;
-    let mut world = world::<P>(
-        &storm.priorities,
-        storm.network,
-        config,
-        seed,
-        &storm.scenario,
-    );
+    let mut world = world::<P>(&storm.priorities, storm.network, config, seed, &storm.scenario);
     world.run_until(OVER);
     let deadline = OVER + storm.bound(listen_interval(&world, &config));
     world.run_until(deadline);
     let leaders = agreed(&world, &config).map_err(|what| format!("{what} after\n{storm}"))?;
     let best = ranking(&world)[..leaders.len()].to_vec();
-    require(
-        config.takeover == Takeover::Never || leaders == best,
-        || format!("{leaders:?} lead, not {best:?}, after\n{storm}"),
-    )?;
+    require(config.takeover == Takeover::Never || leaders == best, || {
+        format!("{leaders:?} lead, not {best:?}, after\n{storm}")
+    })?;
     let named = world.nominee(leaders[0]);
     for beat in 1..=20 {
         world.run_until(deadline + ANNOUNCE * beat);
         let now =
             agreed(&world, &config).map_err(|what| format!("{what}, later, after\n{storm}"))?;
-        require(now == leaders, || {
-            format!("{leaders:?} led, then {now:?}, after\n{storm}")
-        })?;
+        require(now == leaders, || format!("{leaders:?} led, then {now:?}, after\n{storm}"))?;
     }
     let names = &world.into_trace().names;
     let late = names.iter().find(|(at, _, _)| *at > deadline);
-    require(late.is_none(), || {
-        format!("{named:?} was named, then {late:?}, after\n{storm}")
-    })
+    require(late.is_none(), || format!("{named:?} was named, then {late:?}, after\n{storm}"))
 }

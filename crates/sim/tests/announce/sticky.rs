@@ -63,13 +63,7 @@ pub(crate) fn best_of_simultaneous_starters_leads<P: Kin>(seed: u64) -> Verdict 
     shuffle(&mut priorities, rng);
     let takeover = choose(&[Takeover::Never, Takeover::ByTheBetter], rng);
     let config = config(takeover, seed);
-    let mut world = world::<P>(
-        &priorities,
-        calm(),
-        config,
-        seed,
-        &script("at 0s start all"),
-    );
+    let mut world = world::<P>(&priorities, calm(), config, seed, &script("at 0s start all"));
     world.run_until(at(3_000));
     let leaders = agreed(&world, &config)?;
     let best = (0..members as u32).max_by_key(|&it| world.candidate(it));
@@ -84,10 +78,7 @@ pub(crate) fn worse_answer_ends_the_wait<P: Kin>(seed: u64) -> Verdict {
     let comes = 10_000 + below(2_000, rng);
     let scenario = script(&format!("at 0s start 0-4\nat {comes}ms start 5"));
     let election_timeout = ANNOUNCE.mul_f64(0.7);
-    let config = Config {
-        joining: Joining::Query { election_timeout },
-        ..field()
-    };
+    let config = Config { joining: Joining::Query { election_timeout }, ..field() };
     let mut world = world::<P>(&ranked(6), calm(), config, seed, &scenario);
     // A delay there, the least time between two answers, a delay back, and one for the news.
     world.run_until(at(comes + 100) + DELAY * 3);
@@ -99,9 +90,7 @@ pub(crate) fn worse_answer_ends_the_wait<P: Kin>(seed: u64) -> Verdict {
 pub(crate) fn restarted_leader_loses_its_place<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let restarts = 20_000 + below(2_000, rng);
-    let scenario = script(&format!(
-        "at 0s start 0-4\nat 10s start 5\nat {restarts}ms restart 4"
-    ));
+    let scenario = script(&format!("at 0s start 0-4\nat 10s start 5\nat {restarts}ms restart 4"));
     let config = config(Takeover::Never, seed);
     let mut world = world::<P>(&ranked(6), calm(), config, seed, &scenario);
     world.run_until(at(restarts - 1));
@@ -109,8 +98,7 @@ pub(crate) fn restarted_leader_loses_its_place<P: Kin>(seed: u64) -> Verdict {
     // Both wait for their wake-up and ask, one after the other.
     world.run_until(at(restarts) + config.suppress * 2 + ANNOUNCE.mul_f64(0.4) + DELAY * 4);
     let after = agreed(&world, &config)?;
-    require(
-        (before.as_slice(), after.as_slice()) == (&[4], &[5]),
-        || format!("{before:?} led, then {after:?}\n{scenario}"),
-    )
+    require((before.as_slice(), after.as_slice()) == (&[4], &[5]), || {
+        format!("{before:?} led, then {after:?}\n{scenario}")
+    })
 }

@@ -100,9 +100,7 @@ pub(crate) fn arbitrary_input_does_not_panic<P: Kin>(seed: u64) -> Verdict {
         })?;
         is_up &= !leaves;
     }
-    require(desk.papers.told.is_empty(), || {
-        "it sends a unicast".to_owned()
-    })
+    require(desk.papers.told.is_empty(), || "it sends a unicast".to_owned())
 }
 
 /// For any number of corrections, a leader announces itself at most ten times in T_A; for any
@@ -126,7 +124,5 @@ pub(crate) fn answers_are_limited<P: Kin>(seed: u64) -> Verdict {
     let answers = answers.filter(|(_, message)| is_announcement(message));
     let count = answers.count();
     let most = if asks { 21 } else { 11 };
-    require((5..=most).contains(&count), || {
-        format!("{count} announcements in T_A")
-    })
+    require((5..=most).contains(&count), || format!("{count} announcements in T_A"))
 }

@@ -76,15 +76,10 @@ pub(crate) fn no_member_asks_at_once_after_a_goodbye<P: Kin>(seed: u64) -> Verdi
 /// itself: the leader may be alive.
 pub(crate) fn members_ask_after_missing_the_leader<P: Kin>(seed: u64) -> Verdict {
     let election_timeout = field().announce.mul_f64(0.1);
-    for joining in [
-        Joining::SuppressThenQuery { election_timeout },
-        Joining::Query { election_timeout },
-    ] {
-        let config = Config {
-            leaders: 1,
-            asks: 0,
-            ..config(joining, seed)
-        };
+    for joining in
+        [Joining::SuppressThenQuery { election_timeout }, Joining::Query { election_timeout }]
+    {
+        let config = Config { leaders: 1, asks: 0, ..config(joining, seed) };
         let gone = some_time(seed);
         let scenario = script(&format!("at 0s start all\nat {gone}ms kill {BEST}"));
         let mut world = world::<P>(&ranked(BEST + 1), calm(), config, seed, &scenario);
@@ -115,10 +110,7 @@ fn patient<P: Kin>(verb: &str, who: u32, seed: u64) -> (World<P, Log>, Config, I
         ],
         rng,
     );
-    let config = Config {
-        listen: Listen::For(ANNOUNCE * 1_000),
-        ..config(joining, seed)
-    };
+    let config = Config { listen: Listen::For(ANNOUNCE * 1_000), ..config(joining, seed) };
     let gone = some_time(seed);
     let scenario = script(&format!("at 0s start all\nat {gone}ms {verb} {who}"));
     let detection = Detection::After(NOTICE);
@@ -144,9 +136,7 @@ pub(crate) fn detected_death_of_a_follower_changes_nothing<P: Kin>(seed: u64) ->
     let leaders = agreed(&world, &config)?;
     world.run_until(gone + ELECTION_TIMEOUT * 3);
     let after = agreed(&world, &config)?;
-    require(after == leaders, || {
-        format!("{after:?} lead, not {leaders:?}")
-    })?;
+    require(after == leaders, || format!("{after:?} lead, not {leaders:?}"))?;
     let log = world.into_trace();
     for member in (0..=BEST).filter(|member| *member != dies) {
         let changes = log.changes(member, gone);
@@ -154,7 +144,5 @@ pub(crate) fn detected_death_of_a_follower_changes_nothing<P: Kin>(seed: u64) ->
     }
     let mut said = log.said.iter().filter(|(at, _, _)| *at > gone);
     let other = said.find(|(_, from, message)| !leaders.contains(from) || is_query(message));
-    require(other.is_none(), || {
-        format!("{other:?}, though {leaders:?} lead")
-    })
+    require(other.is_none(), || format!("{other:?}, though {leaders:?} lead"))
 }

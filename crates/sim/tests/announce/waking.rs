@@ -13,10 +13,7 @@ const MEMBERS: u32 = 100;
 
 /// The first announcer, and the number of announcements until all know the best.
 fn election(wake: Wake, seed: u64) -> (u32, u64) {
-    let config = Config {
-        wake,
-        ..Config::paper(ANNOUNCE, ANNOUNCE * 2)
-    };
+    let config = Config { wake, ..Config::paper(ANNOUNCE, ANNOUNCE * 2) };
     let scenario = script("at 0s start all");
     let mut world = world::<Announce>(&ranked(MEMBERS), calm(), config, seed, &scenario);
     // All members have woken up or been silenced, and the winner has not announced itself again.
@@ -32,10 +29,7 @@ fn election(wake: Wake, seed: u64) -> (u32, u64) {
 fn wake_up_by_priority_lets_the_best_speak_first() {
     let runs = 30;
     let scale = PriorityScale::up_to(Priority(u64::from(MEMBERS - 1)));
-    let exact = PriorityScale {
-        chance: 0.0,
-        ..scale
-    };
+    let exact = PriorityScale { chance: 0.0, ..scale };
     let mean = |wake: Wake| {
         let counts = (0..runs).map(|seed| election(wake, seed).1);
         counts.sum::<u64>() as f64 / runs as f64
@@ -49,10 +43,7 @@ fn wake_up_by_priority_lets_the_best_speak_first() {
     let (by_priority, uniform) = (mean(Wake::ByPriority(scale)), mean(Wake::Uniform));
     assert!(by_priority < 4.0, "{by_priority}");
     // LE-S: the harmonic sum and those that have not heard yet.
-    assert!(
-        uniform > 5.0 && by_priority * 1.5 < uniform,
-        "{by_priority} {uniform}"
-    );
+    assert!(uniform > 5.0 && by_priority * 1.5 < uniform, "{by_priority} {uniform}");
 }
 
 /// A group of a baseline in which all have started.
@@ -61,12 +52,8 @@ fn baseline<P: Protocol + Default + 'static>(
     network: Network,
     seed: u64,
 ) -> World<P> {
-    let setup = Setup {
-        priorities: ranked(MEMBERS),
-        network,
-        detection: Detection::Never,
-        view: 1.0,
-    };
+    let setup =
+        Setup { priorities: ranked(MEMBERS), network, detection: Detection::Never, view: 1.0 };
     let make = |_: Boot<P>| P::default();
     let mut world = World::new(setup, config, Seeds::new(seed, 0), make);
     world.follow(&script("at 0s start all"));
@@ -77,10 +64,7 @@ fn baseline<P: Protocol + Default + 'static>(
 fn suppression_speaks_one_round_and_stops() {
     for seed in 0..50 {
         let loss = if seed % 2 == 0 { 0.0 } else { 0.3 };
-        let config = suppression::Config {
-            suppress: ANNOUNCE,
-            wake: Wake::Uniform,
-        };
+        let config = suppression::Config { suppress: ANNOUNCE, wake: Wake::Uniform };
         let network = lossy(loss, LossModel::Uncorrelated);
         let mut world = baseline::<Suppression>(config, network, seed);
         world.run_until(at(1_100));
@@ -95,10 +79,8 @@ fn suppression_speaks_one_round_and_stops() {
 
 #[test]
 fn announce_listen_names_the_best_at_n_announcements_each_interval() {
-    let config = announce_listen::Config {
-        announce: ANNOUNCE,
-        listen: Some(ANNOUNCE.mul_f64(10.5)),
-    };
+    let config =
+        announce_listen::Config { announce: ANNOUNCE, listen: Some(ANNOUNCE.mul_f64(10.5)) };
     for (loss, seed) in [(0.0, 0), (0.3, 1), (0.3, 2)] {
         let network = lossy(loss, LossModel::Uncorrelated);
         let mut world = baseline::<AnnounceListen>(config, network, seed);

@@ -19,19 +19,10 @@ impl Trace<Council> for Records {
 
     fn record(&mut self, _: Instant, event: Event<'_, Council>) {
         match event {
-            Event::Multicast {
-                message: Message::Feedback(feedback),
-                ..
-            } => self.0.push(Round {
-                feedback: *feedback,
-                replies: Vec::new(),
-                late: Vec::new(),
-            }),
-            Event::Sent {
-                from,
-                message: Message::Reply(reply),
-                ..
-            } => {
+            Event::Multicast { message: Message::Feedback(feedback), .. } => {
+                self.0.push(Round { feedback: *feedback, replies: Vec::new(), late: Vec::new() });
+            }
+            Event::Sent { from, message: Message::Reply(reply), .. } => {
                 let round = self.0.last_mut().expect("a reply follows a feedback");
                 round.replies.push(Voice {
                     host: MemberId(u64::from(from)),
@@ -52,11 +43,7 @@ fn public(algorithm: Algorithm) -> Trial {
 
 fn rounds(trial: &Trial, run: u64) -> Vec<Round> {
     let seeds = Seeds::new(17, run);
-    elect_traced(trial, seeds, Scratch::default(), Records::default(), || {
-        true
-    })
-    .1
-    .0
+    elect_traced(trial, seeds, Scratch::default(), Records::default(), || true).1.0
 }
 
 fn hosts() -> Vec<Candidate> {
@@ -106,27 +93,17 @@ fn favoured_and_omitted_hosts_are_found() {
         let last = rounds.iter_mut().rfind(|it| !it.replies.is_empty());
         let last = last.expect("a host replied");
         let round = last.feedback.round;
-        let Voice {
-            host: left_out,
-            number,
-            ..
-        } = last.replies.remove(0);
+        let Voice { host: left_out, number, .. } = last.replies.remove(0);
         let favourite = hosts()
             .iter()
             .map(|it| it.id)
             .find(|id| *id != left_out && last.replies.iter().all(|it| it.host != *id))
             .expect("most did not reply");
-        last.replies.push(Voice {
-            host: favourite,
-            draws: Draws(1),
-            number,
-        });
+        last.replies.push(Voice { host: favourite, draws: Draws(1), number });
         let mut expected = vec![(favourite, Cause::Favoured), (left_out, Cause::Missing)];
         expected.sort_unstable_by_key(|(host, _)| *host);
-        let expected: Vec<Dispute> = expected
-            .into_iter()
-            .map(|(host, cause)| Dispute { round, host, cause })
-            .collect();
+        let expected: Vec<Dispute> =
+            expected.into_iter().map(|(host, cause)| Dispute { round, host, cause }).collect();
         let disputes = audit(&trial.config, &rounds, &hosts()).expect("these are rounds");
         assert_eq!(disputes, expected, "{algorithm:?}");
     }
@@ -180,11 +157,7 @@ fn election_that_skips_the_first_round_is_no_draw() {
     let ground = (2..).map(|number| {
         let mut round = first.clone();
         round.feedback.round = number;
-        let only = |host| Voice {
-            host,
-            draws: Draws(1),
-            number: 500,
-        };
+        let only = |host| Voice { host, draws: Draws(1), number: 500 };
         round.replies = vec![only(friend)];
         [round]
     });
@@ -192,10 +165,7 @@ fn election_that_skips_the_first_round_is_no_draw() {
         let last = it[0].feedback.round - 1;
         audit_later(&trial.config, (last, it), &hosts()) == Some(vec![])
     };
-    let ground = ground
-        .take(20_000)
-        .find(is_clean)
-        .expect("some number does");
+    let ground = ground.take(20_000).find(is_clean).expect("some number does");
     let begins = ground[0].feedback.round;
     assert_eq!(replay(&trial.config, &ground), Replay::Begins(begins));
     assert_eq!(audit(&trial.config, &ground, &hosts()), None);
@@ -251,16 +221,10 @@ fn new_session_has_the_same_coins() {
 fn missing_rounds_and_private_coins_cannot_be_checked() {
     let trial = (0..50).map(|seed| seeded(Algorithm::SkipReset, seed));
     let long = trial.map(|it| (it.clone(), rounds(&it, 0)));
-    let (trial, mut rounds) = long
-        .rev()
-        .find(|(_, it)| it.len() >= 3)
-        .expect("one is long");
+    let (trial, mut rounds) = long.rev().find(|(_, it)| it.len() >= 3).expect("one is long");
     rounds.remove(1);
     assert_eq!(audit(&trial.config, &rounds, &hosts()), None);
-    let private = Config {
-        coin: Coin::Private,
-        ..trial.config
-    };
+    let private = Config { coin: Coin::Private, ..trial.config };
     assert_eq!(audit(&private, &rounds[..1], &hosts()), None);
     assert_eq!(private.round, ROUND);
 }
@@ -274,13 +238,7 @@ fn public_coins_are_as_fair_as_private_ones() {
         let (run, _) = hustings_sim::council::elect(&trial, Seeds::new(18, 0), Scratch::default());
         rounds.add(run.rounds as f64);
     }
-    let private = trial(
-        500,
-        Seats::new(1, 1),
-        Algorithm::SkipReset,
-        Knowledge::Told(500),
-        1.1,
-    );
+    let private = trial(500, Seats::new(1, 1), Algorithm::SkipReset, Knowledge::Told(500), 1.1);
     let private = measure(&private, 19, 20_000).rounds;
     let mean = private.estimate().expect("there were runs").mean;
     assert_mean("rounds with public coins", &rounds, mean);

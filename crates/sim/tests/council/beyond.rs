@@ -19,22 +19,11 @@ impl Trace<Council> for Priorities {
 
     fn record(&mut self, _: Instant, event: Event<'_, Council>) {
         match event {
-            Event::Sent {
-                from,
-                message: Message::Reply(reply),
-                ..
-            } => self
-                .replied
-                .push((MemberId(u64::from(from)), reply.priority)),
-            Event::Sent {
-                to,
-                message: Message::Seat(_),
-                ..
-            } => self.seated.push(MemberId(to)),
-            Event::Reported {
-                outcome: Outcome::Council(Change::Seated { .. }),
-                ..
-            } => {}
+            Event::Sent { from, message: Message::Reply(reply), .. } => {
+                self.replied.push((MemberId(u64::from(from)), reply.priority));
+            }
+            Event::Sent { to, message: Message::Seat(_), .. } => self.seated.push(MemberId(to)),
+            Event::Reported { outcome: Outcome::Council(Change::Seated { .. }), .. } => {}
             _ => {}
         }
     }
@@ -50,13 +39,8 @@ fn by_priority_the_best_are_seated_with_few_replies() {
         for run in 0..40 {
             let trial = trial(hosts, Seats::new(3, 6), Algorithm::Priority, knowledge, 5.0);
             let seeds = Seeds::new(16, run);
-            let (it, priorities, _) = elect_traced(
-                &trial,
-                seeds,
-                Scratch::default(),
-                Priorities::default(),
-                || true,
-            );
+            let (it, priorities, _) =
+                elect_traced(&trial, seeds, Scratch::default(), Priorities::default(), || true);
             assert!((3..=6).contains(&it.seats), "{it:?}");
             // The priorities are as the simulator draws them: those of the seated are in their
             // replies.

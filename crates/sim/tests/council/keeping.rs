@@ -76,10 +76,7 @@ fn centre_after_a_partition_causes_no_storm() {
         let peak = |cut: u64| {
             stay.centre_cut_off = Some((at(50), Duration::from_secs(cut)));
             let (upkeep, _) = keep(&stay, Seeds::new(31, cut), Scratch::default());
-            assert!(
-                upkeep.most_seated <= SEATS.most,
-                "cut for {cut}: {upkeep:?}"
-            );
+            assert!(upkeep.most_seated <= SEATS.most, "cut for {cut}: {upkeep:?}");
             assert!(upkeep.short < 0.9, "cut for {cut}: {upkeep:?}");
             upkeep.peak_replies
         };
@@ -90,10 +87,7 @@ fn centre_after_a_partition_causes_no_storm() {
     // runs, three such runs are one case in 2,000. By 91, the lowest value of the third estimate,
     // 73 do, with a standard deviation of 8.
     let guarded = peaks(Search::Guarded);
-    assert!(
-        guarded.iter().filter(|it| **it >= 40).count() <= 2,
-        "{guarded:?}"
-    );
+    assert!(guarded.iter().filter(|it| **it >= 40).count() <= 2, "{guarded:?}");
     assert!(guarded.iter().all(|it| *it < 120), "{guarded:?}");
     // As in the paper, all hosts answer a poll of all.
     assert_eq!(peaks(Search::Printed).into_iter().max(), Some(1_000));
@@ -107,10 +101,8 @@ fn last_host_is_seated_although_more_are_wanted() {
     stay.trial.hosts = SEATS.least;
     (stay.trial.reply_loss, stay.trial.multicast_loss) = (0.0, 0.0);
     stay.lasts = Duration::from_secs(20_000);
-    stay.churn = Some(Churn {
-        crash_every: Duration::from_secs(4_000),
-        gone_for: Duration::from_secs(1),
-    });
+    stay.churn =
+        Some(Churn { crash_every: Duration::from_secs(4_000), gone_for: Duration::from_secs(1) });
     let (upkeep, _) = keep(&stay, Seeds::new(32, 0), Scratch::default());
     // About twenty are lost. The loss shows after a lease, 15 s, the place is free after another,
     // and a search with its rest takes 30 s at most.

@@ -39,10 +39,9 @@ impl Trace<Council> for Log {
             Event::Sent { from, message, .. } | Event::Multicast { from, message } => {
                 self.said.push((from, *message));
             }
-            Event::Reported {
-                member,
-                outcome: Outcome::Council(change),
-            } => self.changes.push((member, change)),
+            Event::Reported { member, outcome: Outcome::Council(change) } => {
+                self.changes.push((member, change));
+            }
             _ => {}
         }
     }
@@ -54,10 +53,7 @@ fn rough() -> Network {
         unicast_loss: 0.1,
         multicast_loss: 0.1,
         duplicate: 0.1,
-        reordering: Reordering {
-            probability: 0.2,
-            by: Duration::from_millis(800),
-        },
+        reordering: Reordering { probability: 0.2, by: Duration::from_millis(800) },
         ..Network::perfect(Delay::Uniform {
             from: Duration::from_millis(10),
             to: Duration::from_millis(400),
@@ -80,10 +76,7 @@ fn world(hosts: u32, config: Config, network: Network, seed: u64) -> World<Counc
 }
 
 fn field(algorithm: Algorithm) -> Config {
-    Config {
-        algorithm,
-        ..Config::field(Seats::new(2, 5), 1_000, ROUND)
-    }
+    Config { algorithm, ..Config::field(Seats::new(2, 5), 1_000, ROUND) }
 }
 
 fn seated(world: &World<Council, Log>) -> Vec<MemberId> {
@@ -111,20 +104,13 @@ fn settled_hosts_agree_with_the_centre_on_seats() {
                 let centre = world.members()[0].as_centre().expect("the centre");
                 let mut now: Vec<MemberId> = centre.seats().map(|(_, host)| host).collect();
                 now.sort_unstable();
-                same_for = if now == told && centre.is_settled() {
-                    same_for + 1
-                } else {
-                    0
-                };
+                same_for = if now == told && centre.is_settled() { same_for + 1 } else { 0 };
                 told = now;
                 assert!(second < 5_000, "{algorithm:?}, seed {seed}: never settled");
             }
             let held = seated(&world);
             assert!((2..=5).contains(&told.len()), "{algorithm:?}, seed {seed}");
-            assert!(
-                held.iter().all(|it| told.contains(it)),
-                "{held:?} of {told:?}"
-            );
+            assert!(held.iter().all(|it| told.contains(it)), "{held:?} of {told:?}");
             // One host may have missed enough heartbeats to give up, and the centre does
             // not know yet.
             assert!(held.len() + 1 >= told.len(), "{held:?} of {told:?}");
@@ -160,10 +146,7 @@ fn no_host_replies_twice_or_to_an_old_feedback() {
     for algorithm in ALGORITHMS {
         // All messages of the centre of an election, again and in the same order, to hosts that
         // have heard them.
-        let heard_by_all = Network {
-            multicast_loss: 0.0,
-            ..rough()
-        };
+        let heard_by_all = Network { multicast_loss: 0.0, ..rough() };
         let mut first = world(40, field(algorithm), heard_by_all, 1);
         first.start(0);
         first.run_until(at(60));
@@ -172,11 +155,7 @@ fn no_host_replies_twice_or_to_an_old_feedback() {
         let all = replies.len();
         replies.sort_unstable();
         replies.dedup();
-        assert_eq!(
-            replies.len(),
-            all,
-            "{algorithm:?}: two replies to one feedback"
-        );
+        assert_eq!(replies.len(), all, "{algorithm:?}: two replies to one feedback");
         assert!(all > 0);
         let old: Vec<Message> = log.said.iter().filter_map(centres).collect();
         let mut deaf = 0;
@@ -229,19 +208,10 @@ fn hosts_that_know_their_centre_ignore_others() {
     world.start(0);
     world.run_until(at(30));
     let said = &world.trace().said;
-    let call = said
-        .iter()
-        .find_map(centres)
-        .expect("the centre has called");
-    let Message::Feedback(call) = call else {
-        panic!("no feedback")
-    };
+    let call = said.iter().find_map(centres).expect("the centre has called");
+    let Message::Feedback(call) = call else { panic!("no feedback") };
     // Of a later session, so that hosts would accept it, and such that all would reply.
-    let forged = Message::Feedback(Feedback {
-        session: 9,
-        word: 0,
-        ..call
-    });
+    let forged = Message::Feedback(Feedback { session: 9, word: 0, ..call });
     let replies = |world: &World<Council, Log>| world.trace().said.iter().filter_map(reply).count();
     let before = replies(&world);
     (1..=40).for_each(|host| world.hand(7, host, forged));
@@ -278,13 +248,7 @@ fn same_seed_gives_the_same_run() {
 #[test]
 fn overestimate_keeps_replies_few() {
     let estimate = Knowledge::Estimated(Estimate::aggressive(100_000));
-    let trial = trial(
-        20_000,
-        Seats::new(1, 8),
-        Algorithm::SkipReset,
-        estimate,
-        5.6,
-    );
+    let trial = trial(20_000, Seats::new(1, 8), Algorithm::SkipReset, estimate, 5.6);
     let mut scratch = Scratch::default();
     for run in 0..20 {
         let (it, memory) = elect(&trial, Seeds::new(14, run), scratch);

@@ -39,12 +39,7 @@ struct Means {
 impl Default for Means {
     fn default() -> Self {
         let [rounds, messages, success, peak] = [(); 4].map(|()| Sample::new(Kind::Number));
-        Self {
-            rounds,
-            messages,
-            success,
-            peak,
-        }
+        Self { rounds, messages, success, peak }
     }
 }
 
@@ -58,9 +53,7 @@ fn measure(trial: &Trial, seed: u64, runs: u64) -> Means {
         means.rounds.add(it.rounds as f64);
         means.messages.add(it.messages as f64);
         means.peak.add(it.peak_replies as f64);
-        means
-            .success
-            .add(f64::from(u8::from(it.success_first_round)));
+        means.success.add(f64::from(u8::from(it.success_first_round)));
     }
     means
 }

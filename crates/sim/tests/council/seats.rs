@@ -55,11 +55,7 @@ impl Stage {
         let centre = self.world.members()[0].as_centre().expect("the centre");
         let holders: Vec<_> = centre.holders().take(count).collect();
         for Holder { member, place, .. } in holders {
-            let held = Held {
-                session: 1,
-                class: 0,
-                place,
-            };
+            let held = Held { session: 1, class: 0, place };
             self.world.hand(member.0 as u32, 0, Message::Present(held));
         }
     }

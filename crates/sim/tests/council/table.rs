@@ -46,10 +46,7 @@ fn assert_near(id: &str, ours: &Sample, point: &Value) {
     let theirs = float("sd").powi(2) / float("runs");
     let error = (ours.deviation().powi(2) / ours.count() as f64 + theirs).sqrt();
     let value = float("value");
-    assert!(
-        (mean - value).abs() <= 4.5 * error,
-        "{id}: {mean}, not {value} +- {error}"
-    );
+    assert!((mean - value).abs() <= 4.5 * error, "{id}: {mean}, not {value} +- {error}");
 }
 
 fn of_params(params: &Value) -> hustings_sim::council::Trial {

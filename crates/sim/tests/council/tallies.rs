@@ -75,9 +75,8 @@ fn compare(mut trial: Trial, (reply, multicast): Lost, runs: u64) {
         loss: Loss { reply, multicast },
         ..election(trial.hosts, chamber.seats, algorithm, c)
     };
-    let tallies = tally(runs * TALLIES, |seeds| {
-        council_aggregate::elect(&election, MOST_ROUNDS, seeds)
-    });
+    let tallies =
+        tally(runs * TALLIES, |seeds| council_aggregate::elect(&election, MOST_ROUNDS, seeds));
     let hosts = measure(&trial, 8, runs);
     assert_alike(&format!("{election:?}"), &hosts, &tallies);
 }
@@ -87,11 +86,7 @@ fn compare(mut trial: Trial, (reply, multicast): Lost, runs: u64) {
 fn hosts_and_aggregate_agree_on_repeated_undershoots() {
     for algorithm in ALL {
         for lost in [NOTHING, (0.2, 0.1)] {
-            compare(
-                trial(30, ONE, algorithm, Knowledge::Told(30), 0.1),
-                lost,
-                RUNS,
-            );
+            compare(trial(30, ONE, algorithm, Knowledge::Told(30), 0.1), lost, RUNS);
         }
     }
 }
@@ -165,11 +160,7 @@ fn hosts_and_aggregate_agree_on_a_large_c_with_loss() {
 fn hosts_and_aggregate_agree_on_a_c_above_the_number_of_hosts() {
     let low = Knowledge::Estimated(Estimate::conservative(9));
     for lost in [NOTHING, (0.3, 0.2)] {
-        compare(
-            trial(25, FOUR_TO_EIGHT, Algorithm::Naive, low, 11.0),
-            lost,
-            RUNS,
-        );
+        compare(trial(25, FOUR_TO_EIGHT, Algorithm::Naive, low, 11.0), lost, RUNS);
     }
 }
 
@@ -177,33 +168,17 @@ fn hosts_and_aggregate_agree_on_a_c_above_the_number_of_hosts() {
 /// elections take more than three rounds.
 #[test]
 fn hosts_and_aggregate_stop_after_the_same_rounds() {
-    let lost = Loss {
-        reply: 0.6,
-        multicast: 0.0,
-    };
+    let lost = Loss { reply: 0.6, multicast: 0.0 };
     let mut trial = trial(6, FOUR_TO_EIGHT, Algorithm::Naive, Knowledge::Told(6), 7.0);
     (trial.reply_loss, trial.most_rounds) = (lost.reply, 3);
-    let election = Election {
-        loss: lost,
-        ..election(6, FOUR_TO_EIGHT, Algorithm::Naive, 7.0)
-    };
+    let election = Election { loss: lost, ..election(6, FOUR_TO_EIGHT, Algorithm::Naive, 7.0) };
     let (mut hosts, mut tallies) = (Means::default(), Means::default());
     for run in 0..RUNS {
         let (by_hosts, _) = elect(&trial, Seeds::new(10, run), Scratch::default());
         let by_tallies = council_aggregate::elect(&election, 3, Seeds::new(11, run));
         for (means, rounds, messages, is_elected) in [
-            (
-                &mut hosts,
-                by_hosts.rounds,
-                by_hosts.messages,
-                by_hosts.seats > 0,
-            ),
-            (
-                &mut tallies,
-                by_tallies.rounds,
-                by_tallies.messages,
-                by_tallies.seats.is_some(),
-            ),
+            (&mut hosts, by_hosts.rounds, by_hosts.messages, by_hosts.seats > 0),
+            (&mut tallies, by_tallies.rounds, by_tallies.messages, by_tallies.seats.is_some()),
         ] {
             assert!(is_elected || rounds == 3, "run {run}: {rounds} rounds");
             means.rounds.add(rounds as f64);

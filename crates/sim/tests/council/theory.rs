@@ -40,10 +40,7 @@ pub(crate) fn election(hosts: u32, seats: Seats, algorithm: Algorithm, c: f64) -
             panic!("theory has no {algorithm:?} of this kind")
         }
     };
-    let seats = theory::Seats {
-        least: u64::from(seats.least),
-        most: u64::from(seats.most),
-    };
+    let seats = theory::Seats { least: u64::from(seats.least), most: u64::from(seats.most) };
     Election::new(seats, u64::from(hosts), algorithm, c)
 }
 
@@ -52,11 +49,7 @@ fn compare(what: &str, means: &crate::Means, cost: Cost) {
     assert_mean(&format!("{what}: rounds"), &means.rounds, cost.rounds);
     assert_mean(&format!("{what}: messages"), &means.messages, cost.messages);
     let success = &means.success;
-    assert_mean(
-        &format!("{what}: success"),
-        success,
-        cost.success_first_round,
-    );
+    assert_mean(&format!("{what}: success"), success, cost.success_first_round);
 }
 
 #[test]
@@ -182,10 +175,7 @@ fn field_search_costs_what_theory_says_and_less_than_the_papers() {
             trial.reply_loss = reply;
             let election = Election {
                 knowledge: theory::Knowledge::Estimated(theory::Estimate { alpha, beta, first }),
-                loss: Loss {
-                    reply,
-                    multicast: 0.0,
-                },
+                loss: Loss { reply, multicast: 0.0 },
                 ..election(700, seats, algorithm, c)
             };
             let cost = by_evidence(&election).expect("one draw a round");
@@ -194,10 +184,7 @@ fn field_search_costs_what_theory_says_and_less_than_the_papers() {
             assert_mean(&format!("{what}: rounds"), &means.rounds, cost.rounds);
             assert_mean(&format!("{what}: messages"), &means.messages, cost.messages);
             let printed = by_pseudocode(&election).expect("an estimate with resets");
-            assert!(
-                cost.messages < printed.messages,
-                "{what}: {cost:?} {printed:?}"
-            );
+            assert!(cost.messages < printed.messages, "{what}: {cost:?} {printed:?}");
         }
     }
 }
@@ -208,12 +195,9 @@ fn field_search_costs_what_theory_says_and_less_than_the_papers() {
 fn field_search_ends_with_a_poll_of_all() {
     let estimate = Knowledge::Estimated(Estimate::aggressive(20));
     let (alpha, beta, first) = (0.7, 1.0, 20.0);
-    for (members, seats, c) in [
-        (5, FOUR_TO_EIGHT, 6.0),
-        (9, FOUR_TO_EIGHT, 6.0),
-        (1, ONE, 1.1),
-        (3, ONE, 1.1),
-    ] {
+    for (members, seats, c) in
+        [(5, FOUR_TO_EIGHT, 6.0), (9, FOUR_TO_EIGHT, 6.0), (1, ONE, 1.1), (3, ONE, 1.1)]
+    {
         let algorithm = Algorithm::SkipReset;
         let mut trial = trial(members, seats, algorithm, estimate, c);
         trial.config.search = Search::Guarded;

@@ -11,12 +11,7 @@ use crate::{PERIOD, assert_silent, moments, setup};
 
 /// One count at a time, on request.
 fn once(turns: u16) -> Config {
-    Config {
-        turns,
-        kept: 1,
-        pause: PERIOD * 1_000_000,
-        ..Config::field(PERIOD)
-    }
+    Config { turns, kept: 1, pause: PERIOD * 1_000_000, ..Config::field(PERIOD) }
 }
 
 fn world(setup: Setup, config: Config, seed: u64, run: u64) -> World<Census> {
@@ -55,20 +50,11 @@ fn assert_all_near(sizes: &[f64], expected: f64, error: f64) {
 
 #[test]
 fn all_members_learn_the_size() {
-    for (members, view) in [
-        (1, 1.0),
-        (2, 1.0),
-        (100, 1.0),
-        (100, 0.3),
-        (1_000, 1.0),
-        (1_000, 0.03),
-        (10_000, 0.05),
-    ] {
+    for (members, view) in
+        [(1, 1.0), (2, 1.0), (100, 1.0), (100, 0.3), (1_000, 1.0), (1_000, 0.03), (10_000, 0.05)]
+    {
         for loss in [0.0, 0.2] {
-            let setup = Setup {
-                view,
-                ..setup(members, loss)
-            };
+            let setup = Setup { view, ..setup(members, loss) };
             let sizes = count(setup, once(60), 0);
             assert_eq!(sizes.len(), members as usize, "of {members}, {view}");
             assert_all_near(&sizes, 1.0, if loss > 0.0 { 0.05 } else { 0.01 });
@@ -92,36 +78,22 @@ fn ten_more_turns_suffice_for_ten_times_as_many() {
 /// The formula in the documentation of `Config::tries`.
 #[test]
 fn tries_compensate_loss() {
-    for (members, loss, runs) in [
-        (100, 0.05, 100),
-        (100, 0.2, 300),
-        (1_000, 0.05, 60),
-        (1_000, 0.2, 100),
-    ] {
+    for (members, loss, runs) in
+        [(100, 0.05, 100), (100, 0.2, 300), (1_000, 0.05, 60), (1_000, 0.2, 100)]
+    {
         let inverse = |tries, run| {
             let config = Config { tries, ..once(60) };
             let sizes = count(setup(members, loss), config, run);
             1.0 / moments(sizes.into_iter()).0
         };
-        let (plain, _) = moments(
-            (0..runs)
-                .map(|run| inverse(1, run))
-                .collect::<Vec<_>>()
-                .into_iter(),
-        );
+        let (plain, _) =
+            moments((0..runs).map(|run| inverse(1, run)).collect::<Vec<_>>().into_iter());
         let joined_after = f64::from(members).ln() / (2.0 - loss).ln();
         let expected = (1.0 - loss / 2.0_f64).powf(joined_after);
-        assert!(
-            (plain / expected - 1.0).abs() < 0.15,
-            "{members}, {loss}: {plain} for {expected}"
-        );
+        assert!((plain / expected - 1.0).abs() < 0.15, "{members}, {loss}: {plain} for {expected}");
         let tries = Config::field(PERIOD).tries;
-        let (tried, _) = moments(
-            (0..10)
-                .map(|run| inverse(tries, run))
-                .collect::<Vec<_>>()
-                .into_iter(),
-        );
+        let (tried, _) =
+            moments((0..10).map(|run| inverse(tries, run)).collect::<Vec<_>>().into_iter());
         assert!((tried - 1.0).abs() < 0.02, "{members}, {loss}: {tried}");
     }
 }
@@ -130,16 +102,9 @@ fn tries_compensate_loss() {
 fn sizes_are_right_at_a_loss_of_two_in_five() {
     for (members, view, runs) in [(500, 0.1, 20), (2_000, 0.05, 10)] {
         let sizes = |run| {
-            let setup = Setup {
-                view,
-                ..setup(members, 0.4)
-            };
+            let setup = Setup { view, ..setup(members, 0.4) };
             let sizes = count(setup, once(60), run);
-            assert_eq!(
-                sizes.len(),
-                members as usize,
-                "every member has an estimate"
-            );
+            assert_eq!(sizes.len(), members as usize, "every member has an estimate");
             moments(sizes.into_iter())
         };
         let counts: Vec<(f64, f64)> = (0..runs).map(sizes).collect();
@@ -201,13 +166,7 @@ fn late_joiner_does_no_harm_and_learns_the_size() {
     run(&mut world, 1);
     world.request(0, Request::Count);
     run(&mut world, 60);
-    world.schedule(
-        world.now(),
-        Verb::Restart {
-            who: Who::Members(late),
-            keep_state: false,
-        },
-    );
+    world.schedule(world.now(), Verb::Restart { who: Who::Members(late), keep_state: false });
     run(&mut world, 60);
     let sizes = sizes(&world);
     assert!(sizes.len() > 950, "{}", sizes.len());
@@ -216,11 +175,7 @@ fn late_joiner_does_no_harm_and_learns_the_size() {
 
 #[test]
 fn counts_repeat_and_are_silent_between() {
-    let config = Config {
-        turns: 40,
-        pause: PERIOD * 200,
-        ..Config::field(PERIOD)
-    };
+    let config = Config { turns: 40, pause: PERIOD * 200, ..Config::field(PERIOD) };
     let mut world = world(setup(300, 0.1), config, 5, 0);
     world.schedule(world.now(), Verb::Start(Who::All));
     let mut counted = 0;
@@ -240,22 +195,13 @@ fn counts_repeat_and_are_silent_between() {
     // Each member sends one parcel a turn, and one in nine again; and few counts are called in
     // vain.
     let shares = sent as f64 / f64::from(counted) / 300.0;
-    assert!(
-        (40.0..70.0).contains(&shares),
-        "{shares} a member and count"
-    );
+    assert!((40.0..70.0).contains(&shares), "{shares} a member and count");
 }
 
 #[test]
 fn duplicate_parcels_count_once() {
     let twice = setup(300, 0.2);
-    let setup = Setup {
-        network: Network {
-            duplicate: 0.5,
-            ..twice.network
-        },
-        ..twice
-    };
+    let setup = Setup { network: Network { duplicate: 0.5, ..twice.network }, ..twice };
     assert_all_near(&count(setup, once(60), 0), 1.0, 0.05);
 }
 
@@ -300,38 +246,22 @@ fn arbitrary_input_does_not_panic() {
 }
 
 fn nonsense(rng: &mut impl Rng) -> Input<Census> {
-    let odd = [
-        0.0,
-        -0.0,
-        -1.0,
-        0.5,
-        1.0,
-        1e-300,
-        1e300,
-        f64::MIN_POSITIVE / 2.0,
-    ];
+    let odd = [0.0, -0.0, -1.0, 0.5, 1.0, 1e-300, 1e300, f64::MIN_POSITIVE / 2.0];
     let odder = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX];
     let number = |rng: &mut _| match below(3, rng) {
         0 => choose(&odder, rng),
         1 => choose(&odd, rng),
         _ => below(1_000, rng) as f64 / 1_000.0,
     };
-    let count = Count {
-        number: choose(&[0, 1, 2, 3, u64::MAX], rng),
-        caller: MemberId(below(7, rng)),
-    };
+    let count =
+        Count { number: choose(&[0, 1, 2, 3, u64::MAX], rng), caller: MemberId(below(7, rng)) };
     let message = match below(4, rng) {
-        0 => Message::Receipt {
-            number: below(9, rng) as u32,
-        },
+        0 => Message::Receipt { number: below(9, rng) as u32 },
         _ => Message::Parcel {
             count,
             age: PERIOD * choose(&[0, 1, 2, 5, 6, u64::MAX], rng),
             number: below(1_000, rng) as u32,
-            share: Share {
-                value: number(rng),
-                weight: number(rng),
-            },
+            share: Share { value: number(rng), weight: number(rng) },
         },
     };
     let from = MemberId(7 + below(5, rng));
@@ -356,31 +286,13 @@ fn impossible_configuration_is_refused() {
     let field = Config::field(PERIOD);
     assert_eq!(field.check(), Ok(()));
     for (config, complaint) in [
+        (Config { turns: 501, ..field }, "turns is out of range: choose 1 to 500"),
         (
-            Config {
-                turns: 501,
-                ..field
-            },
-            "turns is out of range: choose 1 to 500",
-        ),
-        (
-            Config {
-                election_timeout: Duration::from_millis(200),
-                ..field
-            },
+            Config { election_timeout: Duration::from_millis(200), ..field },
             "period 1s is below tries x patience / 4 1200ms: raise period",
         ),
-        (
-            Config { kept: 9, ..field },
-            "kept is out of range: choose 1 to 8",
-        ),
-        (
-            Config {
-                pause: Duration::ZERO,
-                ..field
-            },
-            "pause is 0s: raise pause",
-        ),
+        (Config { kept: 9, ..field }, "kept is out of range: choose 1 to 8"),
+        (Config { pause: Duration::ZERO, ..field }, "pause is 0s: raise pause"),
     ] {
         assert_eq!(config.check().unwrap_err().to_string(), complaint);
     }
@@ -396,16 +308,10 @@ fn one_of_two() -> Desk<Census> {
 /// The `number`th parcel of member 1, of a count called `periods` periods ago.
 fn parcel(count: u64, periods: u64, number: u32) -> Message {
     Message::Parcel {
-        count: Count {
-            number: count,
-            caller: MemberId(1),
-        },
+        count: Count { number: count, caller: MemberId(1) },
         age: PERIOD * periods,
         number,
-        share: Share {
-            value: 0.5,
-            weight: 0.5,
-        },
+        share: Share { value: 0.5, weight: 0.5 },
     }
 }
 
@@ -437,10 +343,7 @@ fn count_ends_for_all_at_the_same_time() {
     turn(&mut desk);
     assert!(desk.member.counts());
     turn(&mut desk);
-    assert!(
-        !desk.member.counts(),
-        "it was called earlier than the first said"
-    );
+    assert!(!desk.member.counts(), "it was called earlier than the first said");
 }
 
 /// Lets the time for a receipt pass.

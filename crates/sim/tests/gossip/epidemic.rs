@@ -47,13 +47,7 @@ fn heard(world: &mut World<Epidemic<u32>>) -> BTreeMap<u32, u32> {
 
 /// The first phase only.
 fn no_repair(fan_out: u8, hops: u8) -> Config {
-    Config {
-        fan_out,
-        hops,
-        period: PERIOD * 1_000_000,
-        repair_time: PERIOD * 1_000_000,
-        room: 10,
-    }
+    Config { fan_out, hops, period: PERIOD * 1_000_000, repair_time: PERIOD * 1_000_000, room: 10 }
 }
 
 /// The fraction that hears a message by its `hops`th step: each member without it gets it from one
@@ -74,10 +68,7 @@ fn first_phase_reaches_as_many_as_computed() {
     let constant = |loss| {
         let setup = setup(1_000, loss);
         let delay = Delay::Constant(PERIOD.mul_f64(0.01));
-        let network = Network {
-            delay,
-            ..setup.network
-        };
+        let network = Network { delay, ..setup.network };
         Setup { network, ..setup }
     };
     for (fan_out, loss, hops) in [
@@ -112,20 +103,11 @@ fn first_phase_reaches_as_many_as_computed() {
 
 #[test]
 fn repair_reaches_all_members() {
-    for (members, view, loss, fan_out) in [
-        (1_000, 1.0, 0.05, 3),
-        (1_000, 1.0, 0.2, 6),
-        (1_000, 0.03, 0.2, 6),
-        (4, 1.0, 0.2, 6),
-    ] {
-        let setup = Setup {
-            view,
-            ..setup(members, loss)
-        };
-        let config = Config {
-            fan_out,
-            ..Config::field(PERIOD)
-        };
+    for (members, view, loss, fan_out) in
+        [(1_000, 1.0, 0.05, 3), (1_000, 1.0, 0.2, 6), (1_000, 0.03, 0.2, 6), (4, 1.0, 0.2, 6)]
+    {
+        let setup = Setup { view, ..setup(members, loss) };
+        let config = Config { fan_out, ..Config::field(PERIOD) };
         let mut world = world(setup, config, 0);
         for word in 0..20 {
             say(&mut world, word % members, word);
@@ -144,10 +126,7 @@ fn repair_reaches_all_members() {
 #[test]
 fn repair_goes_as_fast_as_computed() {
     let (arrives, periods) = (0.5_f64, 10);
-    let config = Config {
-        fan_out: 8,
-        ..Config::field(PERIOD)
-    };
+    let config = Config { fan_out: 8, ..Config::field(PERIOD) };
     let mut missed = [0.0, 0.0];
     for number in 0..40 {
         let mut world = world(setup(1_000, 1.0 - arrives), config, number);
@@ -163,19 +142,12 @@ fn repair_goes_as_fast_as_computed() {
     let [before, after] = missed.map(|it| it / (1.0 - it));
     let expected = (-arrives.powi(3) * periods as f64).exp();
     let ratio = after / before / expected;
-    assert!(
-        (0.75..1.33).contains(&ratio),
-        "{before} to {after}: {ratio}"
-    );
+    assert!((0.75..1.33).contains(&ratio), "{before} to {after}: {ratio}");
 }
 
 #[test]
 fn all_members_hear_it_or_almost_none() {
-    let config = Config {
-        fan_out: 2,
-        repair_time: PERIOD * 120,
-        ..Config::field(PERIOD)
-    };
+    let config = Config { fan_out: 2, repair_time: PERIOD * 120, ..Config::field(PERIOD) };
     let mut counts = [0_u32; 3];
     for number in 0..100 {
         let mut world = world(setup(200, 0.4), config, number);
@@ -202,10 +174,7 @@ fn duplicates_and_disorder_do_no_harm() {
     let setup = setup(300, 0.1);
     let network = Network {
         duplicate: 0.5,
-        reordering: Reordering {
-            probability: 0.3,
-            by: PERIOD * 5,
-        },
+        reordering: Reordering { probability: 0.3, by: PERIOD * 5 },
         ..setup.network
     };
     let mut world = world(Setup { network, ..setup }, Config::field(PERIOD), 0);
@@ -237,11 +206,7 @@ fn message_costs_the_fan_out_per_member_and_then_nothing() {
 
 #[test]
 fn memory_is_bounded_and_refused_messages_are_heard_once() {
-    let config = Config {
-        room: 50,
-        repair_time: PERIOD * 5,
-        ..Config::field(PERIOD)
-    };
+    let config = Config { room: 50, repair_time: PERIOD * 5, ..Config::field(PERIOD) };
     let mut world = world(setup(50, 0.1), config, 0);
     for word in 0..400 {
         say(&mut world, word % 50, word);
@@ -271,10 +236,7 @@ fn restarted_member_uses_new_message_numbers() {
     let mut world = World::new(setup(20, 0.0), config, Seeds::new(1, 0), make);
     say(&mut world, 0, 1);
     run(&mut world, 1);
-    let restart = Verb::Restart {
-        who: Who::one(0),
-        keep_state: false,
-    };
+    let restart = Verb::Restart { who: Who::one(0), keep_state: false };
     world.schedule(world.now(), restart);
     run(&mut world, 1);
     say(&mut world, 0, 2);
@@ -295,20 +257,11 @@ fn same_seed_gives_the_same_run() {
 }
 
 fn id(origin: u64, number: u32) -> Id {
-    Id {
-        origin: MemberId(origin),
-        incarnation: 1,
-        number,
-    }
+    Id { origin: MemberId(origin), incarnation: 1, number }
 }
 
 fn rumour(id: Id, periods: u64, hops: u8) -> Kinds {
-    Message::Rumour {
-        id,
-        age: PERIOD * periods,
-        hops,
-        payload: 7,
-    }
+    Message::Rumour { id, age: PERIOD * periods, hops, payload: 7 }
 }
 
 /// Member 0 of eight.
@@ -326,27 +279,15 @@ fn delivered(desk: &mut Desk<Epidemic<u32>>) -> usize {
 
 #[test]
 fn rumour_respects_hops_and_fan_out() {
-    let config = Config {
-        fan_out: 3,
-        hops: 5,
-        ..Config::field(PERIOD)
-    };
+    let config = Config { fan_out: 3, hops: 5, ..Config::field(PERIOD) };
     let mut desk = one_of_eight(config);
-    for (number, hops, left) in [
-        (1, 0, None),
-        (2, 1, Some(0)),
-        (3, 4, Some(3)),
-        (4, 200, Some(4)),
-    ] {
+    for (number, hops, left) in [(1, 0, None), (2, 1, Some(0)), (3, 4, Some(3)), (4, 200, Some(4))]
+    {
         desk.hear(1, rumour(id(1, number), 2, hops));
-        let told = desk
-            .papers
-            .told
-            .drain(..)
-            .map(|(to, message)| match message {
-                Message::Rumour { hops, age, .. } if age == PERIOD * 2 => (to, hops),
-                other => panic!("{other:?}"),
-            });
+        let told = desk.papers.told.drain(..).map(|(to, message)| match message {
+            Message::Rumour { hops, age, .. } if age == PERIOD * 2 => (to, hops),
+            other => panic!("{other:?}"),
+        });
         let mut told: Vec<_> = told.collect();
         assert!(told.iter().all(|it| Some(it.1) == left), "{told:?}");
         told.dedup();
@@ -359,25 +300,16 @@ fn rumour_respects_hops_and_fan_out() {
 
 #[test]
 fn old_messages_are_dropped() {
-    let config = Config {
-        repair_time: PERIOD * 10,
-        ..Config::field(PERIOD)
-    };
+    let config = Config { repair_time: PERIOD * 10, ..Config::field(PERIOD) };
     let mut desk = one_of_eight(config);
     desk.hear(1, rumour(id(1, 1), 10, 3));
-    let repair = |number, age| Message::Repair {
-        id: id(1, number),
-        age,
-        payload: 7,
-    };
+    let repair = |number, age| Message::Repair { id: id(1, number), age, payload: 7 };
     desk.hear(1, repair(1, PERIOD * 10));
     assert_eq!(delivered(&mut desk), 0, "too old");
     desk.papers.now = Instant::START + PERIOD * 100;
     desk.hear(1, rumour(id(1, 2), 4, 0));
     assert_eq!(delivered(&mut desk), 1);
-    let asked = Message::Solicitation {
-        ids: vec![id(1, 2), id(1, 9)],
-    };
+    let asked = Message::Solicitation { ids: vec![id(1, 2), id(1, 9)] };
     desk.papers.now = desk.papers.now + PERIOD * 3;
     desk.hear(5, asked.clone());
     assert_eq!(desk.papers.told, [(MemberId(5), repair(2, PERIOD * 7))]);
@@ -401,19 +333,12 @@ fn only_missing_messages_are_requested() {
     let ids = vec![id(1, 1), id(1, 2), id(0, 5), id(2, 1)];
     desk.hear(3, Message::Digest { ids });
     let ids = vec![id(1, 2), id(2, 1)];
-    assert_eq!(
-        desk.papers.told,
-        [(MemberId(3), Message::Solicitation { ids })]
-    );
+    assert_eq!(desk.papers.told, [(MemberId(3), Message::Solicitation { ids })]);
 }
 
 #[test]
 fn room_is_made_on_demand() {
-    let config = Config {
-        room: 1,
-        repair_time: PERIOD * 10,
-        ..Config::field(PERIOD)
-    };
+    let config = Config { room: 1, repair_time: PERIOD * 10, ..Config::field(PERIOD) };
     let mut desk = one_of_eight(config);
     desk.hear(1, rumour(id(1, 1), 0, 0));
     desk.hear(1, rumour(id(1, 2), 0, 0));
@@ -449,10 +374,7 @@ fn member_repairs_its_own_message_without_delivering_it() {
         panic!("{:?}", desk.papers.told);
     };
     for incarnation in [1, 2] {
-        let own = Id {
-            incarnation,
-            ..id(0, 1)
-        };
+        let own = Id { incarnation, ..id(0, 1) };
         desk.hear(1, rumour(own, 0, 3));
     }
     assert_eq!(delivered(&mut desk), 0);
@@ -482,11 +404,7 @@ fn digest_overflow_goes_into_the_next() {
 fn arbitrary_input_does_not_panic() {
     for seed in seeds(300) {
         let mut rng = Seeds::new(seed, 0).rng(Stream::Faults);
-        let config = Config {
-            room: 6,
-            repair_time: PERIOD * 3,
-            ..Config::field(PERIOD)
-        };
+        let config = Config { room: 6, repair_time: PERIOD * 3, ..Config::field(PERIOD) };
         let mut desk = one_of_eight(config);
         for _ in 0..300 {
             desk.papers.now = desk.papers.now + Duration(below(PERIOD.0, &mut rng));
@@ -512,11 +430,7 @@ fn nonsense(rng: &mut impl Rng) -> Input<Epidemic<u32>> {
     let message = match below(4, rng) {
         0 => Message::Digest { ids },
         1 => Message::Solicitation { ids },
-        2 => Message::Repair {
-            id: one,
-            age,
-            payload: 1,
-        },
+        2 => Message::Repair { id: one, age, payload: 1 },
         _ => rumour(one, below(5, rng), choose(&[0, 1, 255], rng)),
     };
     match below(8, rng) {

@@ -18,16 +18,10 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Members that all know each other, on a network with this loss and delays of up to a tenth of a
 /// period.
 fn setup(members: u32, loss: f64) -> Setup {
-    let delay = Delay::Uniform {
-        from: Duration::ZERO,
-        to: PERIOD.mul_f64(0.1),
-    };
+    let delay = Delay::Uniform { from: Duration::ZERO, to: PERIOD.mul_f64(0.1) };
     Setup {
         priorities: vec![Priority(0); members as usize],
-        network: Network {
-            unicast_loss: loss,
-            ..Network::perfect(delay)
-        },
+        network: Network { unicast_loss: loss, ..Network::perfect(delay) },
         detection: Detection::Never,
         view: 1.0,
     }

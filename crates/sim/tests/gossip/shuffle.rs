@@ -11,10 +11,7 @@ use crate::support::{below, seeds};
 use crate::{PERIOD, assert_silent, moments, setup};
 
 fn config(room: u16) -> Config {
-    Config {
-        room,
-        ..Config::field(PERIOD)
-    }
+    Config { room, ..Config::field(PERIOD) }
 }
 
 /// A group in which all know member 0, and no other.
@@ -30,10 +27,7 @@ impl Group {
         if loss > 0.0 {
             setup.network = Network {
                 duplicate: loss,
-                reordering: Reordering {
-                    probability: loss,
-                    by: PERIOD.mul_f64(0.3),
-                },
+                reordering: Reordering { probability: loss, by: PERIOD.mul_f64(0.3) },
                 ..setup.network
             };
         }
@@ -43,10 +37,7 @@ impl Group {
             _ => Shuffle::knowing([contact], Instant::START),
         };
         let mut world = World::new(setup, config(room), Seeds::new(seed, 0), make);
-        world.schedule(
-            Instant::START,
-            Verb::Start(Who::Members((0..first).collect())),
-        );
+        world.schedule(Instant::START, Verb::Start(Who::Members((0..first).collect())));
         Self { world, room }
     }
 
@@ -116,9 +107,7 @@ impl Group {
     }
 
     fn is_connected(&self) -> bool {
-        self.up()
-            .step_by(97)
-            .all(|member| self.spreads_from(member))
+        self.up().step_by(97).all(|member| self.spreads_from(member))
     }
 }
 
@@ -248,11 +237,7 @@ fn nonsense(rng: &mut impl Rng) -> Input<Shuffle> {
     let from = MemberId(below(12, rng));
     let message = match below(2, rng) {
         0 => Message::Answer { number, entries },
-        _ => Message::Offer {
-            number,
-            priority: Priority(rng.next_u64()),
-            entries,
-        },
+        _ => Message::Offer { number, priority: Priority(rng.next_u64()), entries },
     };
     match below(8, rng) {
         0 => Input::Start,
@@ -343,12 +328,7 @@ fn too_old_entries_are_dropped() {
     let offer = |id, age| Message::Offer {
         number: 1,
         priority: Priority(0),
-        entries: [Entry {
-            candidate: Candidate::new(id, 0),
-            age,
-        }]
-        .into_iter()
-        .collect(),
+        entries: [Entry { candidate: Candidate::new(id, 0), age }].into_iter().collect(),
     };
     desk.papers.now = Instant::START + limit;
     desk.hear(30, offer(31, limit));

@@ -27,9 +27,8 @@ pub(crate) fn comes_in_time_and_lasts<P: Family>(seed: u64) -> Result<(), String
     }
     world.run_until(deadline + storm.election_timeout * 10);
     let later = world.into_trace().names.into_iter();
-    let wrong = later
-        .filter(|(at, _, named)| *at > deadline && *named != Some(best))
-        .collect::<Vec<_>>();
+    let wrong =
+        later.filter(|(at, _, named)| *at > deadline && *named != Some(best)).collect::<Vec<_>>();
     if wrong.is_empty() {
         Ok(())
     } else {
@@ -44,9 +43,8 @@ pub(crate) fn no_member_goes_back<P: Family>(seed: u64) -> Result<(), String> {
     let all_well = storm.all_well() + UNIT * 3;
     let mut world = storm.world::<P>();
     world.run_until(all_well);
-    let named: Vec<Option<MemberId>> = (0..world.len())
-        .map(|member| world.nominee(member).map(|(id, _)| id))
-        .collect();
+    let named: Vec<Option<MemberId>> =
+        (0..world.len()).map(|member| world.nominee(member).map(|(id, _)| id)).collect();
     world.run_until(storm.deadline::<P>() + storm.election_timeout * 3);
     let names = world.into_trace().names;
     for (member, first) in (0..).zip(named) {

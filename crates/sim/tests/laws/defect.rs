@@ -77,10 +77,7 @@ impl<P: Protocol + Default, D: Defect<P>> Protocol for Defective<P, D> {
             *honest = P::default();
         }
         let extra = defect.adds(&input, me);
-        honest.step(
-            input,
-            &mut Through::new(io, |effect: &Effect<P>| defect.does(effect, me)),
-        );
+        honest.step(input, &mut Through::new(io, |effect: &Effect<P>| defect.does(effect, me)));
         if let Some(message) = extra {
             let next = io.view().successor(me.id).id;
             io.unicast(next, message);

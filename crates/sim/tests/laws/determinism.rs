@@ -72,20 +72,13 @@ fn rough(seed: u64) -> Experiment {
     let storm = Storm::new(seed, 1);
     Experiment {
         setup: Setup {
-            priorities: storm
-                .priorities
-                .iter()
-                .map(|priority| Priority(priority.0))
-                .collect(),
+            priorities: storm.priorities.iter().map(|priority| Priority(priority.0)).collect(),
             network: Network {
                 unicast_loss: 0.1,
                 multicast_loss: 0.1,
                 loss_model: LossModel::Uncorrelated,
                 duplicate: 0.1,
-                reordering: Reordering {
-                    probability: 0.1,
-                    by: UNIT * 3,
-                },
+                reordering: Reordering { probability: 0.1, by: UNIT * 3 },
                 delay: Delay::Exponential { mean: UNIT },
             },
             detection: Detection::After(UNIT),

@@ -43,18 +43,12 @@ fn lossy<P: Family>() -> Network {
         delay: if P::ORDERED {
             Delay::Constant(UNIT)
         } else {
-            Delay::Uniform {
-                from: UNIT.mul_f64(0.1),
-                to: UNIT,
-            }
+            Delay::Uniform { from: UNIT.mul_f64(0.1), to: UNIT }
         },
         unicast_loss: 0.1,
         multicast_loss: 0.0,
         loss_model: LossModel::Uncorrelated,
         duplicate: 0.05,
-        reordering: Reordering {
-            probability: 0.0,
-            by: UNIT,
-        },
+        reordering: Reordering { probability: 0.0, by: UNIT },
     }
 }

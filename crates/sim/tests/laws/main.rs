@@ -76,20 +76,11 @@ fn permanent_loss_delays_agreement_but_does_not_prevent_it() {
     const MAY_DISAGREE: [(u64, u64); 2] = [(10, 10), (40, 0)];
     for (patiences, may) in MAY_DISAGREE {
         for (name, disagree) in [
-            (
-                ChangRoberts::NAME,
-                losses::disagreements::<ChangRoberts>(500, patiences),
-            ),
-            (
-                ModifiedRing::NAME,
-                losses::disagreements::<ModifiedRing>(500, patiences),
-            ),
+            (ChangRoberts::NAME, losses::disagreements::<ChangRoberts>(500, patiences)),
+            (ModifiedRing::NAME, losses::disagreements::<ModifiedRing>(500, patiences)),
             (Bully::NAME, losses::disagreements::<Bully>(500, patiences)),
         ] {
-            assert!(
-                disagree <= may,
-                "{name}: {disagree} disagree after {patiences} patiences"
-            );
+            assert!(disagree <= may, "{name}: {disagree} disagree after {patiences} patiences");
         }
     }
 }

@@ -105,10 +105,7 @@ struct DeafToCoordinators;
 impl Defect<Bully> for DeafToCoordinators {
     fn hears(&mut self, input: &mut Input<Bully>, me: Candidate, _: Instant) -> bool {
         match input {
-            Input::Message {
-                message: bully::Message::Coordinator { sender },
-                ..
-            } => *sender < me,
+            Input::Message { message: bully::Message::Coordinator { sender }, .. } => *sender < me,
             Input::Message { .. } | Input::Start | Input::Timer(_) => true,
             Input::ViewChanged(_) | Input::Leave | Input::Request(_) => true,
         }
@@ -162,10 +159,9 @@ impl Defect<Bully> for Unwelcoming {
 
 fn election(input: &Input<ChangRoberts>) -> Option<Candidate> {
     match input {
-        Input::Message {
-            message: chang_roberts::Message::Election { candidate },
-            ..
-        } => Some(*candidate),
+        Input::Message { message: chang_roberts::Message::Election { candidate }, .. } => {
+            Some(*candidate)
+        }
         Input::Message { .. } | Input::Start | Input::Timer(_) => None,
         Input::ViewChanged(_) | Input::Leave | Input::Request(_) => None,
     }
@@ -203,10 +199,7 @@ struct Literal;
 impl Defect<ChangRoberts> for Literal {
     fn config(config: chang_roberts::Config) -> chang_roberts::Config {
         let initiator = Initiator::Literal;
-        chang_roberts::Config {
-            initiator,
-            ..config
-        }
+        chang_roberts::Config { initiator, ..config }
     }
 }
 

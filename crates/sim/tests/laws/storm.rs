@@ -78,10 +78,7 @@ impl Storm {
         if P::ORDERED || self.members().is_multiple_of(2) {
             return Delay::Constant(UNIT);
         }
-        Delay::Uniform {
-            from: UNIT.mul_f64(0.1),
-            to: UNIT,
-        }
+        Delay::Uniform { from: UNIT.mul_f64(0.1), to: UNIT }
     }
 
     /// The world that will execute this storm.
@@ -92,10 +89,7 @@ impl Storm {
             detection: Detection::After(self.noticed_after),
             view: 1.0,
         };
-        let config = RoughConfig {
-            inner: P::field(self.election_timeout),
-            weather: self.weather,
-        };
+        let config = RoughConfig { inner: P::field(self.election_timeout), weather: self.weather };
         let watch = Watch::default();
         let make = |_: Boot<Rough<P>>| Rough::default();
         let mut world = World::traced(setup, config, self.seeds, watch, make);
@@ -107,17 +101,8 @@ impl Storm {
 impl fmt::Display for Storm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let priorities: Vec<u64> = self.priorities.iter().map(|priority| priority.0).collect();
-        let Self {
-            election_timeout,
-            noticed_after,
-            weather,
-            scenario,
-            ..
-        } = self;
-        writeln!(
-            f,
-            "merits {priorities:?}, patience {election_timeout}, {weather:?}"
-        )?;
+        let Self { election_timeout, noticed_after, weather, scenario, .. } = self;
+        writeln!(f, "merits {priorities:?}, patience {election_timeout}, {weather:?}")?;
         write!(f, "changes are noticed after {noticed_after}\n{scenario}")
     }
 }
@@ -162,9 +147,7 @@ fn scenario(members: u32, rng: &mut impl Rng) -> Scenario {
     scenario.push(OVER, Verb::Resume(Who::All));
     let survivor = below(u64::from(members), rng) as u32;
     let back = (0..members).filter(|&member| down[member as usize]);
-    let back: Vec<u32> = back
-        .filter(|&member| member == survivor || happens(60, rng))
-        .collect();
+    let back: Vec<u32> = back.filter(|&member| member == survivor || happens(60, rng)).collect();
     if !back.is_empty() {
         let who = Who::Members(back);
         let keep_state = true;
@@ -234,10 +217,7 @@ impl<P: Protocol> Rough<P> {
         }
         let copy = happens(weather.doubling, io.rng()).then(|| (from, message.clone()));
         let overtaken = self.held.take();
-        for (from, message) in [Some((from, message)), copy, overtaken]
-            .into_iter()
-            .flatten()
-        {
+        for (from, message) in [Some((from, message)), copy, overtaken].into_iter().flatten() {
             self.pass(Input::Message { from, message }, io);
         }
     }

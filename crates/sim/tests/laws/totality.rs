@@ -19,11 +19,7 @@ pub(crate) fn arbitrary_input_does_not_panic<P: Family>(seed: u64) -> Result<(),
     let me = Candidate::new(below(9, &mut rng), below(9, &mut rng));
     let mut desk = Desk {
         me,
-        config: if checks {
-            P::field(UNIT * 10)
-        } else {
-            P::paper()
-        },
+        config: if checks { P::field(UNIT * 10) } else { P::paper() },
         view: Roster::alone(me),
         rng: Seeds::new(seed, 0).rng(Stream::Members),
         sent_to: Vec::new(),

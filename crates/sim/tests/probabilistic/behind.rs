@@ -6,10 +6,7 @@ use hustings_protocol::{Candidate, Input};
 use super::*;
 use crate::support::desk::Desk;
 
-const LEADER: Candidate = Candidate {
-    priority: Priority(9),
-    id: MemberId(9),
-};
+const LEADER: Candidate = Candidate { priority: Priority(9), id: MemberId(9) };
 
 /// Member 5 of a thousand.
 fn seat() -> Desk<Probabilistic> {
@@ -61,21 +58,9 @@ fn taking_part() -> [Desk<Probabilistic>; 4] {
 fn member_in_an_old_round_accepts_a_later_leader() {
     for later in [round(4, 1), round(4, 2), round(6, 1)] {
         let priority = LEADER.priority;
-        let check = (
-            9,
-            Message::Check {
-                round: later,
-                priority,
-            },
-        );
+        let check = (9, Message::Check { round: later, priority });
         let leader = LEADER;
-        let answer = (
-            3,
-            Message::Answer {
-                round: later,
-                leader,
-            },
-        );
+        let answer = (3, Message::Answer { round: later, leader });
         for (from, message) in [check, answer] {
             for (index, mut desk) in taking_part().into_iter().enumerate() {
                 desk.papers.said.clear();
@@ -95,14 +80,8 @@ fn member_in_a_round_ignores_an_earlier_result() {
     let (priority, leader) = (LEADER.priority, LEADER);
     for earlier in [round(3, 5), round(0, 0)] {
         for message in [
-            Message::Check {
-                round: earlier,
-                priority,
-            },
-            Message::Answer {
-                round: earlier,
-                leader,
-            },
+            Message::Check { round: earlier, priority },
+            Message::Answer { round: earlier, leader },
         ] {
             for mut desk in taking_part() {
                 desk.hear(9, message);
@@ -132,11 +111,7 @@ fn leader_informs_members_in_an_old_round() {
     let preference = |round: Round| {
         let choice = Candidate::new(3, 3);
         let priority = Priority(3);
-        Message::Preference {
-            round,
-            choice,
-            priority,
-        }
+        Message::Preference { round, choice, priority }
     };
     for chosen in [Candidate::new(5, 5), Candidate::new(8, 8)] {
         let mut desk = seat();
@@ -154,13 +129,7 @@ fn leader_informs_members_in_an_old_round() {
             desk.hear(3, late);
             let round = round(4, 1);
             let told = match chosen.id == MemberId(5) {
-                true => vec![(
-                    MemberId(3),
-                    Message::Check {
-                        round,
-                        priority: Priority(5),
-                    },
-                )],
+                true => vec![(MemberId(3), Message::Check { round, priority: Priority(5) })],
                 false => vec![],
             };
             assert_eq!(desk.papers.told, told, "{late:?}");
@@ -189,13 +158,7 @@ fn member_in_a_round_reports_no_leader() {
 fn informed_member_calls_the_next_round_with_a_greater_k() {
     let mut desk = seat();
     let (priority, late) = (LEADER.priority, round(4, 1));
-    desk.hear(
-        9,
-        Message::Check {
-            round: late,
-            priority,
-        },
-    );
+    desk.hear(9, Message::Check { round: late, priority });
     desk.hear(2, decision(late, Candidate::new(8, 8)));
     desk.wait_for(Timer::Phase);
     let calls = desk.papers.said.iter().map(|(_, message)| message);

@@ -146,9 +146,8 @@ fn death_of_the_leader_is_survived_in_every_phase() {
 #[test]
 fn dead_leader_is_replaced() {
     let config = Config::field(7, HOP, HOP);
-    for (config, seed) in (0..100)
-        .map(|seed| (config, seed))
-        .chain((0..40).map(|seed| (config.by_rumour(), seed)))
+    for (config, seed) in
+        (0..100).map(|seed| (config, seed)).chain((0..40).map(|seed| (config.by_rumour(), seed)))
     {
         let mut world = group_with(config, 30, 1.0, 0.1, seed);
         world.run_until(ms(10_000));
@@ -156,11 +155,7 @@ fn dead_leader_is_replaced() {
         world.schedule(ms(10_000), Verb::Kill(Who::one(leader.0 as u32)));
         world.run_until(ms(30_000));
         let next = agreed(&world);
-        assert!(
-            next.is_some() && next != Some(leader),
-            "{seed}: {:?}",
-            named(&world)
-        );
+        assert!(next.is_some() && next != Some(leader), "{seed}: {:?}", named(&world));
     }
 }
 
@@ -176,13 +171,8 @@ fn group_agrees_again_after_any_faults() {
             let verb = match rng.next_u64() % 5 {
                 0 => Verb::Kill(who),
                 1 => Verb::Pause(who),
-                2 => Verb::Cut(vec![Who::Members(
-                    (0..rng.next_u64() as u32 % 10).collect(),
-                )]),
-                3 => Verb::Restart {
-                    who,
-                    keep_state: true,
-                },
+                2 => Verb::Cut(vec![Who::Members((0..rng.next_u64() as u32 % 10).collect())]),
+                3 => Verb::Restart { who, keep_state: true },
                 _ => Verb::Heal,
             };
             world.schedule(at, verb);

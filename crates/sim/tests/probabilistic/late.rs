@@ -14,10 +14,7 @@ fn rounds(sigma: f64, seed: u64) -> u16 {
         network: Network {
             unicast_loss: 0.1,
             multicast_loss: 0.1,
-            ..Network::perfect(Delay::LogNormal {
-                median: Duration(BOUND.0 / 5),
-                sigma,
-            })
+            ..Network::perfect(Delay::LogNormal { median: Duration(BOUND.0 / 5), sigma })
         },
         detection: Detection::Never,
         view: 0.1,
@@ -30,11 +27,7 @@ fn rounds(sigma: f64, seed: u64) -> u16 {
     }
     let mut second = 1;
     while agreed(&world).is_none() {
-        assert!(
-            second < 60,
-            "sigma {sigma}, seed {seed}: {:?}",
-            named(&world)
-        );
+        assert!(second < 60, "sigma {sigma}, seed {seed}: {:?}", named(&world));
         world.run_until(ms(second * 1_000));
         second += 1;
     }
@@ -69,10 +62,7 @@ fn skipped_duplicates_have_no_effect() {
                 detection: Detection::Never,
                 view: 0.5,
             };
-            let config = Config {
-                hesitation: HOP * 10,
-                ..Config::paper(MEMBERS.into(), HOP)
-            };
+            let config = Config { hesitation: HOP * 10, ..Config::paper(MEMBERS.into(), HOP) };
             let (seeds, make) = (Seeds::new(seed, 0), |_| Probabilistic::new());
             match is_recorded {
                 true => {

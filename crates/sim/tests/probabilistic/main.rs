@@ -32,10 +32,7 @@ fn group(members: u32, view: f64, loss: f64, seed: u64) -> World<Probabilistic> 
 
 /// The configuration of members that get the group's size by request.
 fn counted(key: u64) -> Config {
-    Config {
-        size: GroupSize::Estimate,
-        ..Config::field(key, HOP, HOP)
-    }
+    Config { size: GroupSize::Estimate, ..Config::field(key, HOP, HOP) }
 }
 
 fn group_with(
@@ -50,10 +47,7 @@ fn group_with(
         network: Network {
             unicast_loss: loss,
             multicast_loss: loss,
-            ..Network::perfect(Delay::Uniform {
-                from: Duration(HOP.0 / 10),
-                to: config.hop,
-            })
+            ..Network::perfect(Delay::Uniform { from: Duration(HOP.0 / 10), to: config.hop })
         },
         detection: Detection::After(HOP * 10),
         view,
@@ -71,8 +65,7 @@ fn group_with(
 /// The nominees of the live members.
 fn named(world: &World<Probabilistic>) -> BTreeSet<Option<MemberId>> {
     let up = (0..world.len()).filter(|&member| world.is_up(member));
-    up.map(|member| world.nominee(member).map(|(id, _)| id))
-        .collect()
+    up.map(|member| world.nominee(member).map(|(id, _)| id)).collect()
 }
 
 /// The common nominee of all, if it is up.
@@ -114,33 +107,20 @@ fn all_live_members_name_one_leader_after_a_round() {
 /// If no member relays none decides, and all notice: there is another round, with a larger K.
 #[test]
 fn round_without_relays_is_followed_by_another() {
-    let strategy = Strategy {
-        first: 1,
-        growth: 4.0,
-        rounds: 4,
-        last: LastRound::Grown,
-        ..Strategy::DOCUMENT
-    };
+    let strategy =
+        Strategy { first: 1, growth: 4.0, rounds: 4, last: LastRound::Grown, ..Strategy::DOCUMENT };
     let trial = |recall| Trial {
         members: 100,
         view: 1.0,
         crash: 0.0,
         unicast_loss: 0.0,
         multicast_loss: 0.0,
-        config: Config {
-            strategy,
-            recall,
-            ..Config::paper(100, HOP)
-        },
+        config: Config { strategy, recall, ..Config::paper(100, HOP) },
         purge: true,
     };
     let mut empty = 0;
     for run in 0..100 {
-        let (run, _) = elect(
-            &trial(Recall::Delay),
-            Seeds::new(4, run),
-            Scratch::default(),
-        );
+        let (run, _) = elect(&trial(Recall::Delay), Seeds::new(4, run), Scratch::default());
         empty += u32::from(run.relay_members == 0);
         assert_eq!(run.relay_members == 0, run.rounds > 1, "{run:?}");
         assert_eq!(run.detected, (run.relay_members == 0).then_some(true));
@@ -163,11 +143,7 @@ fn relays_with_small_views_find_each_other_by_multicast() {
             multicast_loss: 0.05,
             config: Config {
                 introduction,
-                strategy: Strategy {
-                    first: 14,
-                    rounds: 1,
-                    ..Strategy::DOCUMENT
-                },
+                strategy: Strategy { first: 14, rounds: 1, ..Strategy::DOCUMENT },
                 ..Config::paper(1_000, HOP)
             },
             purge: true,
@@ -175,10 +151,8 @@ fn relays_with_small_views_find_each_other_by_multicast() {
         let runs = (0..200).map(|run| elect(&trial, Seeds::new(6, run), Scratch::default()).0);
         runs.filter(|run| run.strong_success).count()
     };
-    let (by_view, by_multicast) = (
-        succeeded(Introduction::View),
-        succeeded(Introduction::Multicast),
-    );
+    let (by_view, by_multicast) =
+        (succeeded(Introduction::View), succeeded(Introduction::Multicast));
     assert!(by_view < 10, "{by_view} of 200");
     assert!(by_multicast > 190, "{by_multicast} of 200");
 }
@@ -192,10 +166,7 @@ fn by_the_hash_rule_a_noticed_failure_may_go_uncalled() {
         crash: 0.0,
         unicast_loss: 0.3,
         multicast_loss: 0.3,
-        config: Config {
-            recall: Recall::Hash,
-            ..Config::paper(500, HOP)
-        },
+        config: Config { recall: Recall::Hash, ..Config::paper(500, HOP) },
         purge: true,
     };
     let mut uncalled = 0;
@@ -267,9 +238,6 @@ fn newcomer_learns_the_leader_without_an_election() {
 fn summary_agrees_with_the_nominees() {
     let mut world = group(9, 1.0, 0.0, 1);
     let halt = world.run_until(ms(5_000));
-    assert_eq!(
-        Summary::of(&world, halt).strong_success,
-        agreed(&world).is_some()
-    );
+    assert_eq!(Summary::of(&world, halt).strong_success, agreed(&world).is_some());
     assert_ne!(world.members()[0].round(), Round::default());
 }

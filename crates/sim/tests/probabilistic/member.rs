@@ -86,11 +86,7 @@ fn member_that_missed_the_initiation_does_not_relay() {
 }
 
 fn decision(number: u16, choice: u64) -> Message {
-    Message::Decision {
-        round: round(1, number),
-        k: 7,
-        choice: Candidate::new(choice, choice),
-    }
+    Message::Decision { round: round(1, number), k: 7, choice: Candidate::new(choice, choice) }
 }
 
 #[test]
@@ -100,12 +96,7 @@ fn member_that_missed_the_initiation_accepts_the_decision() {
     desk.hear(7, decision(1, 9));
     desk.hear(2, decision(1, 9));
     desk.wait_for(Timer::Phase);
-    assert_eq!(
-        desk.papers.outcomes,
-        [Outcome::Nominee(Candidate::new(9, 9))],
-        "{:?}",
-        desk.member
-    );
+    assert_eq!(desk.papers.outcomes, [Outcome::Nominee(Candidate::new(9, 9))], "{:?}", desk.member);
     // Late, and different from the others' decision: it calls the next round.
     desk.hear(2, decision(1, 8));
     assert_eq!(desk.papers.outcomes.last(), Some(&Outcome::Vacant));
@@ -123,11 +114,7 @@ fn member_that_hears_another_call_keeps_silent() {
     desk.hear(2, decision(1, 8));
     desk.wait_for(Timer::Phase);
     assert!(desk.member.recalls());
-    let call = Message::Initiation {
-        round: round(1, 2),
-        k: 14,
-        after: HOP * 3,
-    };
+    let call = Message::Initiation { round: round(1, 2), k: 14, after: HOP * 3 };
     desk.hear(7, call);
     assert!(!desk.member.recalls());
     let begins = desk.papers.now + HOP * 3;
@@ -195,10 +182,7 @@ fn old_call_changes_nothing() {
 /// difference, although it is a duplicate: the simulator must not skip it.
 #[test]
 fn resting_member_that_heard_of_two_handles_a_duplicate() {
-    let config = Config {
-        uninformed_detect: false,
-        ..Config::paper(1_000, HOP)
-    };
+    let config = Config { uninformed_detect: false, ..Config::paper(1_000, HOP) };
     let mut desk = seat(config);
     desk.hear(7, decision(1, 9));
     desk.hear(2, decision(1, 8));
@@ -243,45 +227,24 @@ fn nonsense(desk: &mut Desk<Probabilistic>, rng: &mut impl Rng) -> Input<Probabi
     };
     let mut draw = || rng.next_u64();
     let candidate = Candidate::new(any(&mut draw), any(&mut draw));
-    let round = Round {
-        sequence: any(&mut draw),
-        number: any(&mut draw) as u16,
-    };
+    let round = Round { sequence: any(&mut draw), number: any(&mut draw) as u16 };
     let k = any(&mut draw) as u32;
     let message = match draw() % 7 {
-        0 => Message::Initiation {
-            round,
-            k,
-            after: Duration(any(&mut draw)),
-        },
-        1 | 2 => Message::Preference {
-            round,
-            choice: candidate,
-            priority: Priority(any(&mut draw)),
-        },
-        3 => Message::Decision {
-            round,
-            k,
-            choice: candidate,
-        },
+        0 => Message::Initiation { round, k, after: Duration(any(&mut draw)) },
+        1 | 2 => {
+            Message::Preference { round, choice: candidate, priority: Priority(any(&mut draw)) }
+        }
+        3 => Message::Decision { round, k, choice: candidate },
         4 => Message::Question,
-        5 => Message::Check {
-            round,
-            priority: Priority(any(&mut draw)),
-        },
-        _ => Message::Answer {
-            round,
-            leader: candidate,
-        },
+        5 => Message::Check { round, priority: Priority(any(&mut draw)) },
+        _ => Message::Answer { round, leader: candidate },
     };
     match draw() % 9 {
         0 => Input::Start,
         1 => Input::Timer(Timer::Phase),
         2 => Input::Timer(Timer::Check),
         3 => {
-            desk.papers
-                .view
-                .insert(Candidate::new(draw() % 4, draw() % 9));
+            desk.papers.view.insert(Candidate::new(draw() % 4, draw() % 9));
             Input::ViewChanged(ViewChange::Joined(candidate))
         }
         4 => Input::ViewChanged(ViewChange::Left(candidate.id)),

@@ -24,9 +24,8 @@ fn greatest_k(world: &World<Probabilistic>) -> u32 {
 #[test]
 fn small_part_of_a_large_group_has_a_leader_soon() {
     for (members, size, seconds) in [(1, 20_000, 8), (20, 20_000, 6), (20, 1_000_000, 9)] {
-        for (loss, seed) in [0.0, 0.2]
-            .into_iter()
-            .flat_map(|loss| (0..20).map(move |it| (loss, it)))
+        for (loss, seed) in
+            [0.0, 0.2].into_iter().flat_map(|loss| (0..20).map(move |it| (loss, it)))
         {
             let mut world = part(members, size, loss, seed);
             world.run_until(ms(seconds * 1_000));

@@ -36,10 +36,7 @@ fn counted_size_draws_as_many_relays_as_a_known_size() {
         mean += sizes.mean / 40.0;
     }
     assert!((mean / 1_000.0 - 1.0).abs() < 0.01, "{mean}");
-    let relay = runs
-        .iter()
-        .map(|run| f64::from(run.relay_members))
-        .sum::<f64>();
+    let relay = runs.iter().map(|run| f64::from(run.relay_members)).sum::<f64>();
     // K is 7, and one in twenty misses the call: the standard error of the mean is 0.41. By their
     // views 70 would relay.
     assert!((relay / 40.0 - 6.65).abs() < 4.5 * 0.41, "{relay}");
@@ -63,24 +60,15 @@ fn member_without_an_estimate_is_not_drawn() {
     let relay = relay.sum::<f64>() / 40.0;
     // By their views, of a hundred, the members without an estimate would add 13.
     let error = (expected / 40.0).sqrt();
-    assert!(
-        (relay - expected).abs() < 4.5 * error,
-        "{relay} of {expected}"
-    );
+    assert!((relay - expected).abs() < 4.5 * error, "{relay} of {expected}");
 }
 
 #[test]
 fn loss_of_two_in_five_leaves_sizes_right() {
-    let mean = runs(
-        &Trial {
-            unicast_loss: 0.4,
-            ..group_that_counts(0.0)
-        },
-        20,
-    )
-    .iter()
-    .map(|run| run.sizes.expect("they have counted").mean / 20.0)
-    .sum::<f64>();
+    let mean = runs(&Trial { unicast_loss: 0.4, ..group_that_counts(0.0) }, 20)
+        .iter()
+        .map(|run| run.sizes.expect("they have counted").mean / 20.0)
+        .sum::<f64>();
     assert!((mean / 1_000.0 - 1.0).abs() < 0.05, "{mean}");
 }
 
@@ -88,13 +76,7 @@ fn loss_of_two_in_five_leaves_sizes_right() {
 fn count_is_a_part_of_the_run() {
     let trial = group_that_counts(0.1);
     assert_eq!(runs(&trial, 3), runs(&trial, 3));
-    let known = Trial {
-        config: Config {
-            size: GroupSize::Known(1_000),
-            ..trial.config
-        },
-        ..trial
-    };
+    let known = Trial { config: Config { size: GroupSize::Known(1_000), ..trial.config }, ..trial };
     let sizes = |run: &Run| run.sizes.is_some();
     assert!(runs(&trial, 3).iter().all(sizes));
     assert!(!runs(&known, 3).iter().any(sizes));

@@ -52,10 +52,7 @@ fn every_simulated_mean_of_the_table_is_reproduced() {
             if (mean - expected).abs() <= tolerance {
                 met += 1;
             } else {
-                missed.push(format!(
-                    "{}: {mean}, not {expected} +- {tolerance}",
-                    point["id"]
-                ));
+                missed.push(format!("{}: {mean}, not {expected} +- {tolerance}", point["id"]));
             }
         }
     }
@@ -72,21 +69,14 @@ fn two_relays_elect_two_leaders_as_often_as_enumerated() {
     let mut met = 0;
     for point in points {
         let members = 500;
-        let strategy = Strategy {
-            first: 2,
-            rounds: 1,
-            ..Strategy::DOCUMENT
-        };
+        let strategy = Strategy { first: 2, rounds: 1, ..Strategy::DOCUMENT };
         let trial = Trial {
             members,
             view: number(&point["params"], "view_prob"),
             crash: 0.0,
             unicast_loss: 0.0,
             multicast_loss: 0.0,
-            config: Config {
-                strategy,
-                ..Config::paper(u64::from(members), UNIT)
-            },
+            config: Config { strategy, ..Config::paper(u64::from(members), UNIT) },
             purge: true,
         };
         let mut split = Sample::new(Kind::Proportion);
@@ -95,9 +85,7 @@ fn two_relays_elect_two_leaders_as_often_as_enumerated() {
                 split.add(f64::from(u8::from(!run.strong_success)));
             }
         });
-        let estimate = split
-            .estimate()
-            .expect("two relay in a quarter of all runs");
+        let estimate = split.estimate().expect("two relay in a quarter of all runs");
         let (expected, tolerance) = (number(point, "expected"), number(point, "tolerance"));
         assert!(
             (estimate.mean - expected).abs() <= tolerance,
@@ -177,9 +165,7 @@ fn measure(trial: &Trial, order: Option<Order>, count: u64) -> BTreeMap<&'static
         None => runs(trial, count, Probabilistic::new, take),
         Some(order) => runs(trial, count, move || Held::new(order), take),
     }
-    sums.into_iter()
-        .map(|(name, sum)| (name, sum / count as f64))
-        .collect()
+    sums.into_iter().map(|(name, sum)| (name, sum / count as f64)).collect()
 }
 
 fn runs<P: Elector + Send>(
@@ -213,7 +199,5 @@ fn runs<P: Elector + Send>(
 }
 
 fn number(value: &Value, name: &str) -> f64 {
-    value[name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} of {value}"))
+    value[name].as_f64().unwrap_or_else(|| panic!("{name} of {value}"))
 }

@@ -33,11 +33,7 @@ const HANDLE: Timer = Timer::Check;
 
 impl Held {
     pub(crate) fn new(order: Order) -> Self {
-        Self {
-            election: Probabilistic::new(),
-            order,
-            waiting: Vec::new(),
-        }
+        Self { election: Probabilistic::new(), order, waiting: Vec::new() }
     }
 
     fn hold(&mut self, from: MemberId, message: Message, io: &mut impl Io<Self>) {
@@ -100,10 +96,9 @@ impl Protocol for Held {
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
         match input {
-            Input::Message {
-                from,
-                message: message @ Message::Preference { .. },
-            } => self.hold(from, message, io),
+            Input::Message { from, message: message @ Message::Preference { .. } } => {
+                self.hold(from, message, io);
+            }
             Input::Timer(HANDLE) => self.handle(io),
             other => {
                 let mut io = Through::<Self, _, _>::new(io, all);

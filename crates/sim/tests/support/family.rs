@@ -51,9 +51,7 @@ pub(crate) trait Family:
 
 /// The position of the best.
 pub(crate) fn best_of(priorities: &[Priority]) -> u32 {
-    let best = (0_u32..)
-        .zip(priorities)
-        .max_by_key(|(_, priority)| **priority);
+    let best = (0_u32..).zip(priorities).max_by_key(|(_, priority)| **priority);
     best.expect("a group has members").0
 }
 
@@ -219,11 +217,7 @@ impl Family for Bully {
         // The initiator and all better members but the dead one stand once each, asking all above
         // them; all but the dead answer. The winner informs the others.
         let caller = priorities[initiator as usize];
-        let standing = priorities
-            .iter()
-            .filter(|&&priority| priority >= caller)
-            .count() as u64
-            - 1;
+        let standing = priorities.iter().filter(|&&priority| priority >= caller).count() as u64 - 1;
         standing * standing + priorities.len() as u64 - 2
     }
 

@@ -10,10 +10,7 @@ pub(crate) const DRIFT: f64 = 0.01;
 
 /// A member restarts, with or without its disk, with equal probability.
 pub(crate) fn restart(member: u32, rng: &mut impl Rng) -> Verb {
-    Verb::Restart {
-        who: Who::one(member),
-        keep_state: happens(50, rng),
-    }
+    Verb::Restart { who: Who::one(member), keep_state: happens(50, rng) }
 }
 
 /// A partition with each member on a random side.

@@ -22,12 +22,7 @@ pub(crate) const UNIT: Duration = Duration::from_secs(1);
 
 /// A group in which every message takes one unit and all members know each other.
 pub(crate) fn group(priorities: Vec<Priority>, detection: Detection) -> Setup {
-    Setup {
-        priorities,
-        network: Network::perfect(Delay::Constant(UNIT)),
-        detection,
-        view: 1.0,
-    }
+    Setup { priorities, network: Network::perfect(Delay::Constant(UNIT)), detection, view: 1.0 }
 }
 
 /// The priorities of `members` members, each better than the one before: "the greatest id wins".
@@ -37,8 +32,7 @@ pub(crate) fn ranked(members: u32) -> Vec<Priority> {
 
 /// Reads a scenario that a test wrote.
 pub(crate) fn script(text: &str) -> Scenario {
-    text.parse()
-        .unwrap_or_else(|error| panic!("{error} in\n{text}"))
+    text.parse().unwrap_or_else(|error| panic!("{error} in\n{text}"))
 }
 
 /// The moment `count` units after the beginning.
@@ -74,14 +68,8 @@ pub(crate) fn run_traced<P: Protocol + Default + 'static, T: Trace<P>>(
 }
 
 fn experiment(setup: Setup, scenario: Scenario, limit: u64) -> Experiment {
-    scenario
-        .check(setup.priorities.len())
-        .unwrap_or_else(|error| panic!("{error} in\n{scenario}"));
-    Experiment {
-        setup,
-        scenario,
-        limit: units(limit),
-    }
+    scenario.check(setup.priorities.len()).unwrap_or_else(|error| panic!("{error} in\n{scenario}"));
+    Experiment { setup, scenario, limit: units(limit) }
 }
 
 /// A number below `bound`.
@@ -142,9 +130,8 @@ pub(crate) fn layouts(members: u32, callers: u32) -> impl Iterator<Item = Layout
     let best = Priority(u64::from(members));
     let others: Vec<Priority> = ranked(members - 1);
     let sets = (0..1_u32 << members).filter(move |set| set.count_ones() == callers);
-    let sets: Vec<Vec<u32>> = sets
-        .map(|set| (0..members).filter(|at| set >> at & 1 == 1).collect())
-        .collect();
+    let sets: Vec<Vec<u32>> =
+        sets.map(|set| (0..members).filter(|at| set >> at & 1 == 1).collect()).collect();
     orders(&others).into_iter().flat_map(move |order| {
         let priorities: Vec<Priority> = [best].into_iter().chain(order).collect();
         let layout = |callers: &Vec<u32>| Layout {

@@ -11,15 +11,8 @@ impl Says for Message {
     fn says(&self) -> String {
         match self {
             Self::Announcement { claim, beat, .. } => {
-                let established = if claim.established {
-                    ", established"
-                } else {
-                    ""
-                };
-                format!(
-                    "announcement {beat} of life {}{established}",
-                    claim.incarnation
-                )
+                let established = if claim.established { ", established" } else { "" };
+                format!("announcement {beat} of life {}{established}", claim.incarnation)
             }
             Self::Query => "query".to_owned(),
             Self::Bye { incarnation } => format!("bye of life {incarnation}"),
@@ -30,9 +23,7 @@ impl Says for Message {
 
 fn field() -> Config {
     Config {
-        joining: Joining::SuppressThenQuery {
-            election_timeout: UNIT * 3,
-        },
+        joining: Joining::SuppressThenQuery { election_timeout: UNIT * 3 },
         ..Config::field(UNIT * 10)
     }
 }
@@ -60,10 +51,7 @@ fn a_better_member_joins() {
 #[test]
 fn a_better_member_joins_but_does_not_unseat() {
     let takeover = Takeover::Never;
-    let config = Config {
-        takeover,
-        ..field()
-    };
+    let config = Config { takeover, ..field() };
     let scenario = "at 0s start 0,1\nat 30s start 2";
     check!(trace(3, config, 50, scenario));
 }

@@ -60,10 +60,7 @@ fn a_worse_member_joins() {
 
 #[test]
 fn answers_that_come_too_late_leave_a_lasting_disagreement() {
-    let config = Config {
-        answer_within: UNIT.mul_f64(1.5),
-        ..Config::paper(UNIT)
-    };
+    let config = Config { answer_within: UNIT.mul_f64(1.5), ..Config::paper(UNIT) };
     let scenario = "at 0s start 1";
     check!(trace::<Bully>(3, Detection::Never, config, scenario));
 }

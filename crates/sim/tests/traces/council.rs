@@ -31,10 +31,7 @@ fn once(algorithm: Algorithm, knowledge: Knowledge) -> Config {
 fn kept() -> Config {
     let mut config = Config::field(Seats::new(2, 3), 20, UNIT * 3);
     config.knowledge = Knowledge::Told(4);
-    let lease = config
-        .lease
-        .as_mut()
-        .expect("a council in the field is kept");
+    let lease = config.lease.as_mut().expect("a council in the field is kept");
     (lease.beat, lease.lasts) = (UNIT * 10, UNIT * 25);
     config
 }
@@ -61,9 +58,6 @@ fn a_seat_falls_empty_and_just_the_missing_ones_are_drawn() {
 fn the_centre_restarts_and_waits_until_the_old_council_must_be_over() {
     let scenario = "at 0s start 0\nat 11500ms kill 0\nat 12s restart 0";
     let config = kept();
-    assert_eq!(
-        config.lease.map(|it| it.lasts),
-        Some(Duration::from_secs(25))
-    );
+    assert_eq!(config.lease.map(|it| it.lasts), Some(Duration::from_secs(25)));
     check!(trace(4, config, scenario, 60));
 }

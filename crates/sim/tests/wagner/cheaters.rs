@@ -48,10 +48,7 @@ fn faults_of_the_table_are_reproduced() {
         let expected = point["value"].as_f64().expect("a value");
         let Some(cheat) = kind(name) else {
             // Without cheaters all accept.
-            assert_eq!(
-                share(&super::trial(members), 20, |it| it.leader.is_some()),
-                1.0
-            );
+            assert_eq!(share(&super::trial(members), 20, |it| it.leader.is_some()), 1.0);
             met += 1;
             continue;
         };
@@ -94,11 +91,7 @@ fn every_honest_member_learns_of_a_fault() {
 /// with honest members between them, not before these have noticed.
 #[test]
 fn cheaters_in_several_places_are_noticed_too() {
-    let segment = |cheat: &Cheat, from, to| Segment {
-        cheat: cheat.clone(),
-        from,
-        to,
-    };
+    let segment = |cheat: &Cheat, from, to| Segment { cheat: cheat.clone(), from, to };
     for one in NOTICED {
         for other in NOTICED {
             let trial = Trial {
@@ -119,10 +112,9 @@ fn cheaters_in_several_places_are_noticed_too() {
 #[test]
 fn deterministic_flips_do_not_change_who_is_elected() {
     const RUNS: u64 = 3_000;
-    for (ring, which) in [
-        (Ring::BothWays, theory::Ring::BothWays),
-        (Ring::Clockwise, theory::Ring::Clockwise),
-    ] {
+    for (ring, which) in
+        [(Ring::BothWays, theory::Ring::BothWays), (Ring::Clockwise, theory::Ring::Clockwise)]
+    {
         for members in [4, 5, 7, 8, 11] {
             let most = segment::largest(members, which) as u32;
             for cheaters in [1, most] {
@@ -140,10 +132,9 @@ fn deterministic_flips_do_not_change_who_is_elected() {
 /// W4: one more, and they know every flip before they show the last of their own.
 #[test]
 fn one_cheater_too_many_controls_the_draw() {
-    for (ring, which) in [
-        (Ring::BothWays, theory::Ring::BothWays),
-        (Ring::Clockwise, theory::Ring::Clockwise),
-    ] {
+    for (ring, which) in
+        [(Ring::BothWays, theory::Ring::BothWays), (Ring::Clockwise, theory::Ring::Clockwise)]
+    {
         for members in [5, 6, 8, 9, 12] {
             let cheaters = segment::largest(members, which) as u32 + 1;
             let trial = cheated(members as u32, cheaters, Cheat::DeterministicFlip);

@@ -65,10 +65,7 @@ fn all_members_are_elected_equally_often() {
         let statistic = squares.sum::<f64>() / expected;
         let law = ChiSquared::new(f64::from(members - 1)).expect("one degree of freedom or more");
         let chance = law.sf(statistic);
-        assert!(
-            chance > SIGNIFICANCE,
-            "{members} {ring:?}: {elected:?}: {chance}"
-        );
+        assert!(chance > SIGNIFICANCE, "{members} {ring:?}: {elected:?}: {chance}");
     }
 }
 
@@ -177,28 +174,16 @@ fn fast_draw_equals_the_simulated_draw() {
 #[test]
 fn fast_draws_exclude_possible_faults() {
     let honest = trial(8);
-    let hasty = Config {
-        respond_within: Some(HOP),
-        ..honest.config
-    };
+    let hasty = Config { respond_within: Some(HOP), ..honest.config };
     for trial in [
         trial(3),
         super::cheated(8, 1, Cheat::FaultMessage),
-        Trial {
-            loss: 0.1,
-            ..honest.clone()
-        },
-        Trial {
-            config: hasty,
-            ..honest.clone()
-        },
+        Trial { loss: 0.1, ..honest.clone() },
+        Trial { config: hasty, ..honest.clone() },
     ] {
         assert!(FastDraws::of(&trial).is_none(), "{trial:?}");
     }
-    let short = Trial {
-        most_rounds: 1,
-        ..honest
-    };
+    let short = Trial { most_rounds: 1, ..honest };
     let fast_draws = FastDraws::of(&short).expect("nothing can go wrong");
     assert_eq!(fast_draws.draw(Seeds::new(1, 1)), None);
 }
@@ -206,10 +191,7 @@ fn fast_draws_exclude_possible_faults() {
 /// Losses are not among the paper's faults, but look like a broken ring.
 #[test]
 fn lost_message_is_a_fault_that_all_learn_of() {
-    let trial = Trial {
-        loss: 0.001,
-        ..trial(9)
-    };
+    let trial = Trial { loss: 0.001, ..trial(9) };
     let mut faults = 0;
     for run in runs(&trial, 300) {
         match run.leader {

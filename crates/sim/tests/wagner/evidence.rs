@@ -14,10 +14,8 @@ use super::table::{Coins, Table, number};
 const MEMBERS: usize = 7;
 
 fn table(seed: u64) -> Table {
-    let coins = |place: u32| Coins {
-        next: VecDeque::new(),
-        state: seed << 32 | u64::from(place) << 24,
-    };
+    let coins =
+        |place: u32| Coins { next: VecDeque::new(), state: seed << 32 | u64::from(place) << 24 };
     let config = Config::field(Duration::from_secs(1));
     let mut table = Table::new(MEMBERS as u32, config, |_| true, coins);
     table.start_all();
@@ -66,10 +64,7 @@ fn altered_message_is_traced_to_two_neighbours() {
                 let [only] = found.as_slice() else {
                     panic!("{found:?}");
                 };
-                assert_eq!(
-                    (only.sender as usize, only.receiver as usize),
-                    (sender, receiver)
-                );
+                assert_eq!((only.sender as usize, only.receiver as usize), (sender, receiver));
                 let About::Message { number, sent, .. } = only.about else {
                     panic!("{only:?}");
                 };
@@ -98,11 +93,7 @@ fn misplaced_message_is_traced_to_two_neighbours() {
     let nonsense = Contradiction {
         sender: 3,
         receiver: 4,
-        about: About::Message {
-            number: 3,
-            sent: Message::Flip(flip),
-            received,
-        },
+        about: About::Message { number: 3, sent: Message::Flip(flip), received },
     };
     assert_eq!(found, [nonsense]);
 }
@@ -121,11 +112,7 @@ fn denied_messages_are_traced_to_two_neighbours() {
             table.deliver(4, 0);
         }
         let found = contradictions(members, &testimonies(&table, 1));
-        let denied = Contradiction {
-            sender: 3,
-            receiver: 4,
-            about: About::Unsent { number },
-        };
+        let denied = Contradiction { sender: 3, receiver: 4, about: About::Unsent { number } };
         assert_eq!(found, [denied]);
     }
 }
@@ -141,20 +128,11 @@ fn silence_is_traced_to_two_neighbours() {
     assert!(table.honest().all(|it| it.fault().is_none()));
     table.expire(4);
     let fault = table.member(4).fault().expect("it has waited in vain");
-    assert_eq!(
-        fault.cause,
-        Cause::Silence {
-            side: Some(Side::Left)
-        }
-    );
+    assert_eq!(fault.cause, Cause::Silence { side: Some(Side::Left) });
     table.run(|_| 0);
     assert!(table.honest().all(|it| it.fault().is_some()));
     let found = contradictions(MEMBERS as u32, &testimonies(&table, 1));
-    let silence = Contradiction {
-        sender: 3,
-        receiver: 4,
-        about: About::Silence { number: 3 },
-    };
+    let silence = Contradiction { sender: 3, receiver: 4, about: About::Silence { number: 3 } };
     assert_eq!(found, [silence]);
 }
 
@@ -169,11 +147,8 @@ fn denied_fault_messages_are_traced_to_two_neighbours() {
     table.run(|_| 0);
     let mut found = contradictions(MEMBERS as u32, &testimonies(&table, 1));
     found.sort_by_key(|it| it.receiver);
-    let denied = [0, 5].map(|receiver| Contradiction {
-        sender: 6,
-        receiver,
-        about: About::FaultMessage,
-    });
+    let denied =
+        [0, 5].map(|receiver| Contradiction { sender: 6, receiver, about: About::FaultMessage });
     assert_eq!(found, denied);
 }
 
@@ -196,10 +171,7 @@ fn honest_draw_has_nothing_to_trace() {
     assert_eq!(rounds.len(), 2);
     for round in rounds {
         assert_eq!(testimonies(&table, round).len(), MEMBERS);
-        assert_eq!(
-            contradictions(MEMBERS as u32, &testimonies(&table, round)),
-            []
-        );
+        assert_eq!(contradictions(MEMBERS as u32, &testimonies(&table, round)), []);
     }
 }
 

@@ -34,39 +34,23 @@ fn trial(members: u32) -> Trial {
 
 /// The same, with the first `cheaters` members cheating.
 fn cheated(members: u32, cheaters: u32, cheat: Cheat) -> Trial {
-    let segment = Segment {
-        cheat,
-        from: 0,
-        to: cheaters - 1,
-    };
-    Trial {
-        cheaters: vec![segment],
-        ..trial(members)
-    }
+    let segment = Segment { cheat, from: 0, to: cheaters - 1 };
+    Trial { cheaters: vec![segment], ..trial(members) }
 }
 
 fn with_ring(trial: Trial, ring: Ring) -> Trial {
-    let config = Config {
-        ring,
-        ..trial.config
-    };
+    let config = Config { ring, ..trial.config };
     Trial { config, ..trial }
 }
 
 fn with_compare(trial: Trial, compare: Compare) -> Trial {
-    let config = Config {
-        compare,
-        ..trial.config
-    };
+    let config = Config { compare, ..trial.config };
     Trial { config, ..trial }
 }
 
 fn with_stall_limit(trial: Trial, limit: Option<u32>) -> Trial {
     let stall_limit = limit.map(|it| it.try_into().expect("a limit of one or more"));
-    let config = Config {
-        stall_limit,
-        ..trial.config
-    };
+    let config = Config { stall_limit, ..trial.config };
     Trial { config, ..trial }
 }
 

@@ -18,11 +18,7 @@ const RINGS: [(Ring, theory::Ring, Sees); 2] = [
 ];
 
 fn config(ring: Ring, selection: Selection) -> Config {
-    Config {
-        ring,
-        selection,
-        ..trial(4).config
-    }
+    Config { ring, selection, ..trial(4).config }
 }
 
 fn find(members: u32, cheaters: u32, config: &Config, aim: Aim) -> Scheme {
@@ -32,10 +28,7 @@ fn find(members: u32, cheaters: u32, config: &Config, aim: Aim) -> Scheme {
 /// Draws in which the first `cheaters` follow a scheme.
 fn schemed(members: u32, cheaters: u32, config: Config, scheme: Scheme) -> Trial {
     Trial {
-        config: Config {
-            respond_within: trial(members).config.respond_within,
-            ..config
-        },
+        config: Config { respond_within: trial(members).config.respond_within, ..config },
         ..cheated(members, cheaters, Cheat::Best(Arc::new(scheme)))
     }
 }
@@ -145,10 +138,7 @@ fn optimal_stalling_matches_its_scheme_unless_limited() {
         assert_share(stalled, best, RUNS, (members, cheaters, ring));
         let limited = with_stall_limit(trial, Some(10));
         for run in runs(&limited, 200) {
-            assert!(
-                run.leader.is_some() || run.informed == run.honest,
-                "{run:?}"
-            );
+            assert!(run.leader.is_some() || run.informed == run.honest, "{run:?}");
         }
     }
 }

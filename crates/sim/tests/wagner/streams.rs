@@ -17,23 +17,11 @@ use super::table::{Coins, Table};
 const TABLE: &str = include_str!("../../../theory/tests/data/wagner.json");
 
 /// All segments on rings of 4 to 6, members and cheaters, that leave two honest neighbours or more.
-const SEGMENTS: [(u32, u32); 9] = [
-    (4, 1),
-    (4, 2),
-    (5, 1),
-    (5, 2),
-    (5, 3),
-    (6, 1),
-    (6, 2),
-    (6, 3),
-    (6, 4),
-];
+const SEGMENTS: [(u32, u32); 9] =
+    [(4, 1), (4, 2), (5, 1), (5, 2), (5, 3), (6, 1), (6, 2), (6, 3), (6, 4)];
 
 fn config(ring: Ring) -> Config {
-    Config {
-        ring,
-        ..Config::field(Duration::from_secs(1))
-    }
+    Config { ring, ..Config::field(Duration::from_secs(1)) }
 }
 
 fn bit(number: u32, at: u32) -> bool {
@@ -47,10 +35,7 @@ fn flip(is_heads: bool) -> Message {
 /// A ring of `members` of which the test controls the first `cheaters`, and the others flip, round
 /// by round, as `flips` says.
 fn table(members: u32, cheaters: u32, ring: Ring, flips: impl Fn(u32) -> Vec<bool>) -> Table {
-    let coins = |place: u32| Coins {
-        next: flips(place).into(),
-        state: 0,
-    };
+    let coins = |place: u32| Coins { next: flips(place).into(), state: 0 };
     let mut table = Table::new(members, config(ring), |place| place >= cheaters, coins);
     table.start_all();
     table
@@ -112,12 +97,8 @@ fn every_broken_stream_is_known_to_all() {
         let whole: Vec<Vec<Message>> = (0..1_u32 << members)
             .map(|flips| (0..members).map(|at| flip(bit(flips, at))).collect())
             .collect();
-        let of_both = parts
-            .iter()
-            .flat_map(|one| parts.iter().map(move |other| (one, other)));
-        let of_one = parts
-            .iter()
-            .flat_map(|one| whole.iter().map(move |other| (one, other)));
+        let of_both = parts.iter().flat_map(|one| parts.iter().map(move |other| (one, other)));
+        let of_one = parts.iter().flat_map(|one| whole.iter().map(move |other| (one, other)));
         let mut cases: Vec<(&[Message], &[Message])> = Vec::new();
         cases.extend(of_both.map(|(one, other)| (one.as_slice(), other.as_slice())));
         for (one, other) in of_one {
@@ -135,10 +116,7 @@ fn every_broken_stream_is_known_to_all() {
                 (cheaters..members).for_each(|place| table.expire(place as usize));
                 table.settle();
                 let is_known = table.honest().all(|it| it.fault().is_some());
-                assert!(
-                    is_known,
-                    "{members} {cheaters} {flips:b} {right:?} {left:?}"
-                );
+                assert!(is_known, "{members} {cheaters} {flips:b} {right:?} {left:?}");
             }
         }
     }
@@ -195,12 +173,10 @@ fn faults_beside_a_pair(members: u32, cheaters: u32, first: u32) -> u64 {
                 false if place % members == withheld => Message::Withheld,
                 is_heads => flip(is_heads),
             };
-            let right: Vec<_> = (1..=members)
-                .map(|k| said(first, cheaters + members - k, k - 1))
-                .collect();
-            let left: Vec<_> = (1..=members)
-                .map(|k| said(second, members - 1 + k, members + k - 1))
-                .collect();
+            let right: Vec<_> =
+                (1..=members).map(|k| said(first, cheaters + members - k, k - 1)).collect();
+            let left: Vec<_> =
+                (1..=members).map(|k| said(second, members - 1 + k, members + k - 1)).collect();
             let what = (members, cheaters, first, flips);
             faults += u64::from(is_fault(&mut begun.clone(), &right, &left, &what));
         }
@@ -265,10 +241,7 @@ fn order_of_arrival_decides_nothing() {
 
 #[test]
 fn one_starting_member_starts_all_others() {
-    let coins = |place: u32| Coins {
-        next: VecDeque::new(),
-        state: u64::from(place) << 24,
-    };
+    let coins = |place: u32| Coins { next: VecDeque::new(), state: u64::from(place) << 24 };
     let mut table = Table::new(6, config(Ring::BothWays), |_| true, coins);
     table.tell(2, hustings_protocol::Input::Start);
     table.run(|_| 0);

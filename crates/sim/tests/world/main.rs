@@ -18,11 +18,7 @@ fn play(members: u32, detection: Detection, scenario: &str, acts: Script) -> Vec
 }
 
 fn play_in(setup: Setup, scenario: &str, acts: Script) -> Vec<String> {
-    let experiment = Experiment {
-        setup,
-        scenario: script(scenario),
-        limit: units(100),
-    };
+    let experiment = Experiment { setup, scenario: script(scenario), limit: units(100) };
     let make = |boot: Boot<Puppet>| Puppet(boot.saved);
     let (_, text) = experiment.run_traced(acts, Seeds::new(3, 0), Text::default(), make);
     text.lines().into_iter().map(str::to_owned).collect()

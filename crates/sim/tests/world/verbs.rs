@@ -12,65 +12,37 @@ const fn secs(count: u64) -> Duration {
 
 #[test]
 fn equal_times_order_is_scenario_then_messages_then_timers() {
-    let lines = play(
-        3,
-        Detection::Never,
-        "at 0s start 0,1\nat 1s start 2",
-        |me, cue| match (me, cue) {
+    let lines =
+        play(3, Detection::Never, "at 0s start 0,1\nat 1s start 2", |me, cue| match (me, cue) {
             (0, Cue::Start) => vec![Act::Arm(Bell::Low, secs(1)), Act::Send(2, 7)],
             (1, Cue::Start) => vec![Act::Arm(Bell::High, secs(1)), Act::Send(2, 8)],
             _ => vec![],
-        },
-    );
-    let of_second_one: Vec<&str> = lines
-        .iter()
-        .filter_map(|line| line.strip_prefix("1.000s  "))
-        .collect();
+        });
+    let of_second_one: Vec<&str> =
+        lines.iter().filter_map(|line| line.strip_prefix("1.000s  ")).collect();
     assert_eq!(
         of_second_one,
-        [
-            "2 starts",
-            "2 gets 7 from 0",
-            "2 gets 8 from 1",
-            "0 times out: Low",
-            "1 times out: High"
-        ]
+        ["2 starts", "2 gets 7 from 0", "2 gets 8 from 1", "0 times out: Low", "1 times out: High"]
     );
 }
 
 #[test]
 fn dead_members_neither_hear_nor_time_out() {
-    let lines = play(
-        2,
-        Detection::Never,
-        "at 0s start all\nat 500ms kill 1",
-        |me, cue| match (me, cue) {
+    let lines =
+        play(2, Detection::Never, "at 0s start all\nat 500ms kill 1", |me, cue| match (me, cue) {
             (0, Cue::Start) => vec![Act::Send(1, 7)],
             (1, Cue::Start) => vec![Act::Arm(Bell::Low, secs(2))],
             _ => vec![],
-        },
-    );
-    assert_eq!(
-        lines[2..],
-        [
-            "0.000s  1 starts",
-            "0.500s  * kill 1",
-            "1.000s  lost: 0 -> 1"
-        ]
-    );
+        });
+    assert_eq!(lines[2..], ["0.000s  1 starts", "0.500s  * kill 1", "1.000s  lost: 0 -> 1"]);
 }
 
 #[test]
 fn messages_of_dead_members_still_arrive() {
-    let lines = play(
-        2,
-        Detection::Never,
-        "at 0s start 0\nat 500ms kill 0",
-        |_, cue| match cue {
-            Cue::Start => vec![Act::Send(1, 7)],
-            _ => vec![],
-        },
-    );
+    let lines = play(2, Detection::Never, "at 0s start 0\nat 500ms kill 0", |_, cue| match cue {
+        Cue::Start => vec![Act::Send(1, 7)],
+        _ => vec![],
+    });
     assert_eq!(lines[3..], ["1.000s  1 gets 7 from 0"]);
 }
 
@@ -85,11 +57,7 @@ fn restart_finds_the_saved_state_unless_it_is_fresh() {
     };
     assert_eq!(
         saved_then("at 0s start 0\nat 1s kill 0\nat 2s restart 0\nat 3s restart 0"),
-        [
-            "0.000s  0 stands, round 0",
-            "2.000s  0 stands, round 6",
-            "3.000s  0 stands, round 6"
-        ]
+        ["0.000s  0 stands, round 0", "2.000s  0 stands, round 6", "3.000s  0 stands, round 6"]
     );
     assert_eq!(
         saved_then("at 0s start 0\nat 1s restart 0 fresh\nat 2s restart 0")[1..],
@@ -111,25 +79,16 @@ fn saved_state_is_found_after_every_restart() {
     );
     assert_eq!(
         only("stands", &lines),
-        [
-            "0.000s  0 stands, round 0",
-            "1.000s  0 stands, round 5",
-            "2.000s  0 stands, round 5"
-        ]
+        ["0.000s  0 stands, round 0", "1.000s  0 stands, round 5", "2.000s  0 stands, round 5"]
     );
 }
 
 #[test]
 fn restart_stops_the_timers_of_the_earlier_incarnation() {
-    let lines = play(
-        1,
-        Detection::Never,
-        "at 0s start 0\nat 1s restart 0",
-        |_, cue| match cue {
-            Cue::Start => vec![Act::Arm(Bell::Low, secs(3))],
-            _ => vec![],
-        },
-    );
+    let lines = play(1, Detection::Never, "at 0s start 0\nat 1s restart 0", |_, cue| match cue {
+        Cue::Start => vec![Act::Arm(Bell::Low, secs(3))],
+        _ => vec![],
+    });
     assert_eq!(only("times out", &lines), ["4.000s  0 times out: Low"]);
 }
 
@@ -159,15 +118,13 @@ fn cut_separates_the_groups_and_the_rest() {
 
 #[test]
 fn message_in_flight_when_its_link_is_cut_is_lost() {
-    let lines = play(
-        2,
-        Detection::Never,
-        "at 0s start 0\nat 500ms cut 0 | 1\nat 2s heal",
-        |_, cue| match cue {
-            Cue::Start => vec![Act::Send(1, 7)],
-            _ => vec![],
-        },
-    );
+    let lines =
+        play(2, Detection::Never, "at 0s start 0\nat 500ms cut 0 | 1\nat 2s heal", |_, cue| {
+            match cue {
+                Cue::Start => vec![Act::Send(1, 7)],
+                _ => vec![],
+            }
+        });
     assert_eq!(only("0 -> 1", &lines)[1..], ["1.000s  lost: 0 -> 1"]);
 }
 
@@ -206,11 +163,7 @@ fn one_way_cut_affects_one_direction_only() {
     );
     assert_eq!(
         only("gets", &lines),
-        [
-            "1.000s  0 gets 7 from 1",
-            "6.000s  1 gets 7 from 0",
-            "6.000s  0 gets 7 from 1"
-        ]
+        ["1.000s  0 gets 7 from 1", "6.000s  1 gets 7 from 0", "6.000s  0 gets 7 from 1"]
     );
 }
 
@@ -270,19 +223,11 @@ fn resumed_member_handles_view_changes_first() {
             _ => vec![],
         },
     );
-    let at_ten: Vec<&str> = lines
-        .iter()
-        .filter_map(|line| line.strip_prefix("10.000s  "))
-        .collect();
+    let at_ten: Vec<&str> =
+        lines.iter().filter_map(|line| line.strip_prefix("10.000s  ")).collect();
     assert_eq!(
         at_ten,
-        [
-            "* resume 1",
-            "1 sees 2 go",
-            "1 stands, round 2",
-            "1 gets 7 from 0",
-            "1 gets 7 from 0"
-        ],
+        ["* resume 1", "1 sees 2 go", "1 stands, round 2", "1 gets 7 from 0", "1 gets 7 from 0"],
         "0 went and came: nothing to tell"
     );
 }
@@ -299,10 +244,7 @@ fn double_clock_rate_halves_durations_and_doubles_time() {
             _ => vec![],
         },
     );
-    let told: Vec<String> = lines
-        .into_iter()
-        .filter(|line| line.contains("stands"))
-        .collect();
+    let told: Vec<String> = lines.into_iter().filter(|line| line.contains("stands")).collect();
     assert_eq!(
         told,
         [
@@ -330,10 +272,7 @@ fn running_timer_continues_at_the_new_rate() {
         },
     );
     let rang = lines.iter().find(|line| line.contains("stands"));
-    assert_eq!(
-        rang.map(String::as_str),
-        Some("11.500s  0 stands, round 10000")
-    );
+    assert_eq!(rang.map(String::as_str), Some("11.500s  0 stands, round 10000"));
 }
 
 #[test]
@@ -345,10 +284,7 @@ fn detection_modes_differ_in_delay_and_inputs() {
             Cue::ViewChanged => vec![Act::Show(100)],
             _ => vec![],
         });
-        lines
-            .into_iter()
-            .filter(|line| line.contains(" 0 stands"))
-            .collect::<Vec<_>>()
+        lines.into_iter().filter(|line| line.contains(" 0 stands")).collect::<Vec<_>>()
     };
     let views = |at_one: u32, at_three: u32| {
         [(0, 3), (1, at_one), (3, at_three)]
@@ -358,8 +294,5 @@ fn detection_modes_differ_in_delay_and_inputs() {
     assert_eq!(shown(Detection::Never), views(3, 3));
     let [first, second, third] = views(3, 2);
     let told = "2.000s  0 stands, round 100".to_owned();
-    assert_eq!(
-        shown(Detection::After(secs(1))),
-        [first, second, told, third]
-    );
+    assert_eq!(shown(Detection::After(secs(1))), [first, second, told, third]);
 }

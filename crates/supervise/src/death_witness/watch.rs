@@ -72,9 +72,7 @@ impl DeathWitness {
         let again_at = sweeping.then(|| clock::now() + SWEEP_EVERY);
         match self.line_reader.has_ended {
             true => self.poller.wait(&[], again_at)?,
-            false => self
-                .poller
-                .wait(&[self.line_reader.socket.as_fd()], again_at)?,
+            false => self.poller.wait(&[self.line_reader.socket.as_fd()], again_at)?,
         }
         for signal in self.poller.sent() {
             if self.ending.is_none() {

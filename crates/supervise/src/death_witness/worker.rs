@@ -101,9 +101,7 @@ impl Worker {
         let handed = fd_passing::receive()?;
         dup2_stdin(handed.input)?;
         name_as_called()?;
-        Ok(Some(Self {
-            death_witness: handed.socket,
-        }))
+        Ok(Some(Self { death_witness: handed.socket }))
     }
 }
 

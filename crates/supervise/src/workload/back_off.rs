@@ -37,10 +37,7 @@ mod tests {
         let mut back_off = BackOff::new();
         let mut pause_millis = |ran| back_off.pause_after(Duration::from_secs(ran)).as_millis();
         let pauses = [0, 1, 0, 29, 0, 0, 0, 0, 0].map(&mut pause_millis);
-        assert_eq!(
-            pauses,
-            [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]
-        );
+        assert_eq!(pauses, [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
         assert_eq!([30, 0].map(pause_millis), [250, 500]);
     }
 }

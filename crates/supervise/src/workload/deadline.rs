@@ -43,19 +43,13 @@ impl Deadline {
     /// Creates the deadline of a tenure that ended early: what is left of the command is killed at
     /// once.
     pub(super) fn at_once(now: Instant) -> Self {
-        Self {
-            until: now + GREATEST_MARGIN,
-            span: GREATEST_MARGIN * 10,
-        }
+        Self { until: now + GREATEST_MARGIN, span: GREATEST_MARGIN * 10 }
     }
 
     /// Updates the deadline on the notice that the tenure ends at `until`.
     pub(super) fn told(before: Option<Self>, until: Instant, now: Instant) -> Self {
         let span = before.map_or(Duration::ZERO, |before| before.span);
-        Self {
-            until,
-            span: span.max(until - now),
-        }
+        Self { until, span: span.max(until - now) }
     }
 
     /// The first instant at which the tenure is over.
@@ -155,10 +149,7 @@ mod tests {
             let renewed_at = at(tenure / 3 + 1);
             let stop_at = deadline.stop_at(Duration::from_secs(3600));
             let silence = stop_at - renewed_at;
-            assert!(
-                silence >= Duration::from_millis(tenure * 2 / 5),
-                "{tenure}: {silence}"
-            );
+            assert!(silence >= Duration::from_millis(tenure * 2 / 5), "{tenure}: {silence}");
             assert!(stop_at < deadline.kill_at() && deadline.kill_at() < at(tenure));
         }
     }

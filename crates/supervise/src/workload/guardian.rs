@@ -79,26 +79,14 @@ enum Phase {
 pub(super) fn guard(grace: Duration, command: &[OsString]) -> io::Result<()> {
     // The agent handles signals for the command, so this process ignores them.
     let poller = Poller::begin(meant_for_the_command()?)?;
-    let Handed {
-        socket,
-        input,
-        witness,
-    } = fd_passing::receive()?;
+    let Handed { socket, input, witness } = fd_passing::receive()?;
     let agent = LineReader::new(socket);
     // This signal ends the poller's wait, as the end of a child does.
     set_parent_process_death_signal(Some(Signal::CHILD))?;
-    let mut events = GuardianInput {
-        poller,
-        agent,
-        warden: getppid(),
-    };
+    let mut events = GuardianInput { poller, agent, warden: getppid() };
     let pid = getpid().as_raw_nonzero().get();
     events.report(Report::Up { pid })?;
-    let Early {
-        lease_notice,
-        passed,
-        called_off,
-    } = Early::listen(&mut events.agent);
+    let Early { lease_notice, passed, called_off } = Early::listen(&mut events.agent);
 
     let launched = match called_off {
         Some(ending) => Err(vec![Report::Ended(ending)]),
@@ -155,9 +143,7 @@ fn send_last_will(
     let (true, Some(witness)) = (events.agent.has_ended, witness) else {
         return Ok(());
     };
-    let until = lease_notice
-        .deadline
-        .map_or(Instant::START, Deadline::until);
+    let until = lease_notice.deadline.map_or(Instant::START, Deadline::until);
     while !has_ended(&witness)? {
         if lease_notice.last_will.0.is_empty() || until <= clock::now() {
             return Ok(());

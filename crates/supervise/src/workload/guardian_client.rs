@@ -141,13 +141,7 @@ impl GuardianClient {
             has_ended: false,
             work: ManuallyDrop::new(work),
         };
-        Ok(Self {
-            guardian,
-            warden,
-            watchers: Some(watchers),
-            guardian_timeout,
-            pings,
-        })
+        Ok(Self { guardian, warden, watchers: Some(watchers), guardian_timeout, pings })
     }
 
     /// Returns the guardian's next report, or `None` if it was killed or did not end in time.
@@ -427,10 +421,7 @@ impl Watchers {
     /// the warden are killed.
     fn kill_guardian(&self) -> io::Result<()> {
         self.continue_warden();
-        let killed = self
-            .guardian
-            .as_ref()
-            .map(|it| pidfd_send_signal(it, Signal::KILL));
+        let killed = self.guardian.as_ref().map(|it| pidfd_send_signal(it, Signal::KILL));
         match killed {
             Some(Ok(())) => Ok(()),
             Some(Err(_)) | None => processes::kill_children(Pid::from_child(&self.warden)),

@@ -48,13 +48,7 @@ pub(super) enum Step {
 impl GuardianTimeout {
     /// Creates the timeouts of a guardian that gives the command this grace.
     pub(super) fn new(grace: Duration) -> Self {
-        Self {
-            grace,
-            deadline: None,
-            ends_by: None,
-            killed_at: None,
-            again_at: None,
-        }
+        Self { grace, deadline: None, ends_by: None, killed_at: None, again_at: None }
     }
 
     /// Records an order to the guardian.
@@ -139,11 +133,7 @@ mod tests {
         guardian_timeout.on_order(&STOP, at(100));
         assert_eq!(guardian_timeout.next(), kill_at(6_100));
         guardian_timeout.on_order(&STOP, at(3_000));
-        assert_eq!(
-            guardian_timeout.next(),
-            kill_at(6_100),
-            "it is not asked twice"
-        );
+        assert_eq!(guardian_timeout.next(), kill_at(6_100), "it is not asked twice");
         guardian_timeout.on_ending(at(2_000));
         assert_eq!(guardian_timeout.next(), kill_at(3_000));
         guardian_timeout.on_deaf(at(2_500));
@@ -159,11 +149,7 @@ mod tests {
         guardian_timeout.on_order(&until(4_000), at(1_000));
         assert_eq!(guardian_timeout.next(), kill_at(3_850));
         guardian_timeout.on_order(&STOP, at(1_000));
-        assert_eq!(
-            guardian_timeout.next(),
-            kill_at(3_850),
-            "no grace beyond the end"
-        );
+        assert_eq!(guardian_timeout.next(), kill_at(3_850), "no grace beyond the end");
         guardian_timeout.on_order(&until(9_000), at(2_000));
         assert_eq!(guardian_timeout.next(), kill_at(7_000));
     }
@@ -183,10 +169,7 @@ mod tests {
 
     #[test]
     fn wait_for_killed_processes_is_bounded_if_tenure_can_expire() {
-        for (end, next) in [
-            (None, None),
-            (Some(3_000), Some((at(12_900), Step::GiveUp))),
-        ] {
+        for (end, next) in [(None, None), (Some(3_000), Some((at(12_900), Step::GiveUp)))] {
             let mut guardian_timeout = GuardianTimeout::new(Duration::ZERO);
             if let Some(end) = end {
                 guardian_timeout.on_order(&until(end), at(0));

@@ -81,9 +81,7 @@ mod tests {
         assert_eq!(heartbeat.on_ping(), Kill);
         heartbeat.on_answer();
         let stopped = remedies(&mut heartbeat, 10);
-        let expected = [
-            Wait, Wait, Wait, Continue, Wait, Wait, Continue, Wait, Kill, Kill,
-        ];
+        let expected = [Wait, Wait, Wait, Continue, Wait, Wait, Continue, Wait, Kill, Kill];
         assert_eq!(stopped, expected);
     }
 

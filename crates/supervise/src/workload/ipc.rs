@@ -206,16 +206,9 @@ mod tests {
         ] {
             assert_eq!(line.parse::<Order>(), Err(Unreadable), "{line}");
         }
-        for line in [
-            "",
-            "started",
-            "expired 1",
-            "alive 1",
-            "up",
-            "exited 256",
-            "killed -1",
-            "died 9",
-        ] {
+        for line in
+            ["", "started", "expired 1", "alive 1", "up", "exited 256", "killed -1", "died 9"]
+        {
             assert_eq!(line.parse::<Report>(), Err(Unreadable), "{line}");
         }
     }

@@ -25,21 +25,15 @@ pub(super) fn launch(
     latest: Option<Instant>,
 ) -> io::Result<Result<Pid, Vec<Report>>> {
     let left = latest.map(|latest| latest - clock::now());
-    let too_late = vec![
-        Report::Expired,
-        Report::Ended(Ending::killed_by(Signal::KILL)),
-    ];
+    let too_late = vec![Report::Expired, Report::Ended(Ending::killed_by(Signal::KILL))];
     if left.is_some_and(|left| left.0 == 0) {
         return Ok(Err(too_late));
     }
     let (mut socket, theirs) = fd_passing::pair(input.as_fd(), None)?;
     drop(input);
     let guardian = u64::from(getpid().as_raw_nonzero().get().unsigned_abs());
-    let mut child = Stage::Exec
-        .command(guardian, command)
-        .stdin(theirs)
-        .process_group(0)
-        .spawn()?;
+    let mut child =
+        Stage::Exec.command(guardian, command).stdin(theirs).process_group(0).spawn()?;
     socket.set_read_timeout(left.map(|left| Duration::from_nanos(left.0)))?;
     let mut errno = String::new();
     if let Err(error) = socket.read_to_string(&mut errno) {

@@ -53,10 +53,7 @@ pub(super) enum Change {
 
 impl Tenures {
     pub(super) fn new(lease_binding: LeaseBinding) -> Self {
-        Self {
-            lease_binding,
-            latest: None,
-        }
+        Self { lease_binding, latest: None }
     }
 
     /// Waits for `settle`, and then until tenure is held, with `fence` if that is given, and leaves
@@ -115,11 +112,7 @@ impl Tenures {
     /// still run if no process has seen its end. Then no guardian can verify that nothing is left,
     /// so none receives a last will.
     pub(super) async fn changed(&mut self, fence: Fence) -> Change {
-        let LeaseBinding {
-            tenure,
-            last_will,
-            work,
-        } = &mut self.lease_binding;
+        let LeaseBinding { tenure, last_will, work } = &mut self.lease_binding;
         tokio::select! {
             Ok(()) = tenure.changed() => {}
             Ok(()) = last_will.changed() => {
@@ -158,19 +151,12 @@ mod tests {
         let (authority, tenure) = watch::channel(None);
         let (_, last_will) = watch::channel(LastWill::default());
         let work = InFlight::default();
-        let lease_binding = LeaseBinding {
-            tenure,
-            last_will,
-            work,
-        };
+        let lease_binding = LeaseBinding { tenure, last_will, work };
         (authority, Tenures::new(lease_binding))
     }
 
     fn held(fence: u64, left: Duration) -> Option<Held> {
-        Some(Held {
-            fence: Fence(fence),
-            until: clock::now() + left,
-        })
+        Some(Held { fence: Fence(fence), until: clock::now() + left })
     }
 
     /// True if a command may be started now.
@@ -277,9 +263,7 @@ mod tests {
         authority.send_replace(late);
         let (term, _work) = tenures.granted(NOW, Some(7), Duration::ZERO, || true).await;
         let told = Order::Until(term.deadline).to_string().parse();
-        let Ok(Order::Until(deadline)) = told else {
-            panic!("{told:?}")
-        };
+        let Ok(Order::Until(deadline)) = told else { panic!("{told:?}") };
         let until = late.map_or(Instant::START, |late| late.until);
         let margin = until - deadline.kill_at();
         assert!(margin >= Duration::from_millis(299), "{margin}");

@@ -82,18 +82,14 @@ fn first_line(file: &Path) -> Option<(OsString, Option<OsString>)> {
 fn trim(line: &[u8], is_blank: impl Fn(&u8) -> bool) -> &[u8] {
     let begin = line.iter().position(|it| !is_blank(it));
     let end = line.iter().rposition(|it| !is_blank(it));
-    begin
-        .zip(end)
-        .map_or(&[], |(begin, end)| &line[begin..=end])
+    begin.zip(end).map_or(&[], |(begin, end)| &line[begin..=end])
 }
 
 /// Returns the files that a program may be. A name with a slash is not searched in `PATH`.
 fn candidates(program: &OsStr, path: &OsStr) -> Vec<PathBuf> {
     match program.as_bytes().contains(&b'/') || program.is_empty() {
         true => vec![PathBuf::from(program)],
-        false => std::env::split_paths(path)
-            .map(|directory| directory.join(program))
-            .collect(),
+        false => std::env::split_paths(path).map(|directory| directory.join(program)).collect(),
     }
 }
 
@@ -142,11 +138,7 @@ mod tests {
             assert_eq!(check(text), Ok(()), "{text}");
         }
         for (text, code, named) in [
-            (
-                "#!/no/such/interpreter -u\n",
-                127,
-                "\"/no/such/interpreter\"",
-            ),
+            ("#!/no/such/interpreter -u\n", 127, "\"/no/such/interpreter\""),
             ("#! /no/such\n", 127, "\"/no/such\""),
             ("#!/usr/bin/env no-such-python\n", 127, "\"no-such-python\""),
             ("#!/bin/sh\r\n", 127, "\"/bin/sh\\r\""),
@@ -154,10 +146,7 @@ mod tests {
         ] {
             let (found, why) = check(text).expect_err(text);
             assert_eq!(found, code, "{why}");
-            assert!(
-                why.contains(named) && why.contains("hustings-script"),
-                "{why}"
-            );
+            assert!(why.contains(named) && why.contains("hustings-script"), "{why}");
         }
         std::fs::remove_file(script).unwrap();
     }
@@ -169,10 +158,7 @@ mod tests {
             Err(error) => error.exit_code(),
         };
         assert_eq!(["sh", "/bin/sh"].map(code), [0, 0]);
-        assert_eq!(
-            ["no-such-program", "/no/such/program", ""].map(code),
-            [127; 3]
-        );
+        assert_eq!(["no-such-program", "/no/such/program", ""].map(code), [127; 3]);
         assert_eq!(["/", "/etc/passwd"].map(code), [126; 2]);
     }
 }

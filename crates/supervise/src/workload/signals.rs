@@ -9,14 +9,8 @@ use rustix::process::Signal;
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
 /// The signals that are forwarded to the command.
-const MEANT_FOR_THE_COMMAND: [Signal; 6] = [
-    Signal::TERM,
-    Signal::INT,
-    Signal::HUP,
-    Signal::QUIT,
-    Signal::USR1,
-    Signal::USR2,
-];
+const MEANT_FOR_THE_COMMAND: [Signal; 6] =
+    [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
 
 /// Receives the signals for the command, which no longer end this process.
 #[derive(Debug)]
@@ -60,8 +54,7 @@ pub(crate) fn meant_for_the_command() -> io::Result<Vec<Signal>> {
 fn ignored(status: &str) -> u64 {
     let mut lines = status.lines();
     let set = lines.find_map(|line| line.strip_prefix("SigIgn:"));
-    set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
-        .unwrap_or(0)
+    set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0)
 }
 
 fn bit(signal: Signal) -> u64 {

@@ -50,10 +50,7 @@ impl Stage {
         // This is the running executable, whatever has become of its path: an upgrade may have
         // replaced the file.
         let mut line = Command::new("/proc/self/exe");
-        line.arg0("hustings")
-            .arg(self.word())
-            .arg(number.to_string())
-            .args(command);
+        line.arg0("hustings").arg(self.word()).arg(number.to_string()).args(command);
         line
     }
 }
@@ -140,10 +137,7 @@ fn ward(grace_millis: u64, command: &[OsString]) -> io::Result<()> {
     let mut deadline = None;
     // Orders that the agent wrote before it started this process have arrived by now.
     heed(&mut agent, &mut deadline);
-    let guardian = Stage::Guardian
-        .command(grace_millis, command)
-        .stdin(input)
-        .spawn()?;
+    let guardian = Stage::Guardian.command(grace_millis, command).stdin(input).spawn()?;
     let guardian = Pid::from_child(&guardian);
     let mut sweep: Option<Sweep> = None;
     loop {
@@ -196,9 +190,7 @@ fn become_command(guardian: u64, command: &[OsString]) -> io::Result<Infallible>
     if parent != Some(guardian) {
         return Err(io::Error::other("its guardian has ended"));
     }
-    let fd_passing::Handed {
-        mut socket, input, ..
-    } = fd_passing::receive()?;
+    let fd_passing::Handed { mut socket, input, .. } = fd_passing::receive()?;
     let [program, arguments @ ..] = command else {
         return Err(io::ErrorKind::InvalidInput.into());
     };

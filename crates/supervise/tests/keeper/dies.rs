@@ -14,13 +14,9 @@ fn start_tree(kept: &mut Kept) -> [Pid; 3] {
 
 #[test]
 fn last_will_is_sent_after_any_death_once_nothing_is_left() {
-    for (death, code) in [
-        ("exit 0", 0),
-        ("exit 7", 7),
-        ("panic", 101),
-        ("abort", 134),
-        ("kill", 137),
-    ] {
+    for (death, code) in
+        [("exit 0", 0), ("exit 7", 7), ("panic", 101), ("abort", 134), ("kill", 137)]
+    {
         let voter = Voter::listen();
         let mut kept = Kept::start("entrust");
         let pids = start_tree(&mut kept);

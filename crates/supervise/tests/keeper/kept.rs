@@ -39,12 +39,7 @@ impl Kept {
             .expect("the program starts");
         let stdin = process.stdin.take().expect("it is piped");
         let lines = lines_of(process.stdout.take().expect("it is piped"));
-        let mut kept = Self {
-            worker: Pid::from_child(&process),
-            process,
-            stdin,
-            lines,
-        };
+        let mut kept = Self { worker: Pid::from_child(&process), process, stdin, lines };
         assert_eq!(kept.line(), "up");
         kept.worker = pid(&kept.line());
         assert_eq!(pid(&kept.line()), kept.death_witness());

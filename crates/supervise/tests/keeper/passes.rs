@@ -11,14 +11,8 @@ use crate::processes::{
 
 #[test]
 fn signals_are_forwarded_to_the_worker() {
-    for signal in [
-        Signal::TERM,
-        Signal::INT,
-        Signal::HUP,
-        Signal::QUIT,
-        Signal::USR1,
-        Signal::USR2,
-    ] {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2]
+    {
         let mut kept = Kept::start("entrust");
         kill(kept.death_witness(), signal);
         assert_eq!(kept.code(), Some(128 + signal.as_raw()), "{signal:?}");
@@ -30,8 +24,7 @@ fn signals_are_forwarded_to_the_worker() {
 #[test]
 fn signal_ignored_at_the_start_of_the_program_stays_ignored() {
     let mut line = Command::new("sh");
-    line.args(["-c", r#"trap '' HUP; exec "$0" "$@""#])
-        .arg(example("kept"));
+    line.args(["-c", r#"trap '' HUP; exec "$0" "$@""#]).arg(example("kept"));
     let mut kept = Kept::start_by(line, "entrust");
     kill(kept.death_witness(), Signal::HUP);
     kill(kept.worker, Signal::HUP);
@@ -54,10 +47,7 @@ fn arguments_streams_and_name_are_those_of_the_program() {
     let mut kept = Kept::start("entrust");
     kept.tell("arguments");
     let path = example("kept");
-    assert_eq!(
-        kept.line(),
-        format!("Args {{ inner: [{path:?}, \"entrust\"] }}")
-    );
+    assert_eq!(kept.line(), format!("Args {{ inner: [{path:?}, \"entrust\"] }}"));
     let name = std::fs::read_to_string(format!("/proc/{}/comm", kept.worker));
     assert_eq!(name.expect("it lives").trim(), "kept");
 }
@@ -80,10 +70,7 @@ fn death_witness_does_not_hold_the_streams_of_the_worker() {
 fn program_started_by_a_worker_has_its_own_death_witness() {
     let mut kept = Kept::start("entrust");
     let program = example("kept");
-    kept.tell(&format!(
-        "start exec {} entrust < /dev/null",
-        program.display()
-    ));
+    kept.tell(&format!("start exec {} entrust < /dev/null", program.display()));
     assert_eq!(kept.line(), "up");
     let (worker, death_witness) = (pid(&kept.line()), pid(&kept.line()));
     assert_ne!(worker, kept.worker);

@@ -50,14 +50,8 @@ impl Agent {
     /// Starts an agent that leads. Its command is a shell script that starts when leadership has
     /// lasted for `settle`.
     pub(crate) fn settling(at_end: &str, settle: Duration, script: &str) -> Self {
-        let mut agent = Self::run(
-            line(&program()),
-            "advisory",
-            at_end,
-            settle,
-            LONG,
-            &["sh", "-c", script],
-        );
+        let mut agent =
+            Self::run(line(&program()), "advisory", at_end, settle, LONG, &["sh", "-c", script]);
         agent.tell("lead");
         agent
     }
@@ -66,8 +60,7 @@ impl Agent {
     /// command leave behind. A fenced one holds tenure with fence 7 for `ttl`.
     pub(crate) fn watched(is_fenced: bool, ttl: Duration, script: &str) -> Self {
         let mut line = line(&program());
-        line.env("SUPERVISED_LOGS", "1")
-            .env("SUPERVISED_ADOPTS", "1");
+        line.env("SUPERVISED_LOGS", "1").env("SUPERVISED_ADOPTS", "1");
         let mode = if is_fenced { "fenced" } else { "advisory" };
         let command = ["sh", "-c", script];
         let mut agent = Self::run(line, mode, "exit", Duration::ZERO, SHORT, &command);
@@ -79,14 +72,7 @@ impl Agent {
     /// Starts an agent whose command is a shell script that runs only while tenure is held.
     pub(crate) fn fenced(at_end: &str, grace: Duration, script: &str) -> Self {
         let command = ["sh", "-c", script];
-        Self::run(
-            line(&program()),
-            "fenced",
-            at_end,
-            Duration::ZERO,
-            grace,
-            &command,
-        )
+        Self::run(line(&program()), "fenced", at_end, Duration::ZERO, grace, &command)
     }
 
     /// Starts an agent that leads, and holds tenure with fence 7 for longer than any test lasts.
@@ -122,9 +108,7 @@ impl Agent {
             .expect("the agent starts");
         listener.set_nonblocking(true).expect("sockets can be");
         let (socket, _) = eventually(|| listener.accept().ok());
-        socket
-            .set_read_timeout(Some(PATIENCE))
-            .expect("not zero, so allowed");
+        socket.set_read_timeout(Some(PATIENCE)).expect("not zero, so allowed");
         let output = process.stdout.take().expect("it is piped");
         let complaints = process.stderr.take().expect("it is piped");
         let mut agent = Self {
@@ -178,9 +162,7 @@ impl Agent {
     /// Closes the source of leadership.
     pub(crate) fn tell_no_more(&mut self) {
         let socket = self.socket.get_mut();
-        socket
-            .shutdown(std::net::Shutdown::Write)
-            .expect("it is open");
+        socket.shutdown(std::net::Shutdown::Write).expect("it is open");
     }
 
     /// The next answer of the agent.

@@ -28,9 +28,7 @@ fn limit(process: Pid, files: u64) -> Rlimit {
 fn next_number(process: Pid) -> u64 {
     let is_open =
         |number: &u64| fs::symlink_metadata(format!("/proc/{process}/fd/{number}")).is_ok();
-    (0..)
-        .find(|number| !is_open(number))
-        .expect("not all are open")
+    (0..).find(|number| !is_open(number)).expect("not all are open")
 }
 
 #[test]

@@ -95,20 +95,13 @@ fn command_that_cannot_be_run_is_refused_at_once_with_a_remedy() {
             "command \"no-such-program\" not found: give its path, or a name that PATH has"
                 .to_owned(),
         ),
-        (
-            plain,
-            126,
-            format!("cannot run command {plain:?}: {denied}"),
-        ),
+        (plain, 126, format!("cannot run command {plain:?}: {denied}")),
         ("/", 126, format!("cannot run command \"/\": {denied}")),
     ];
     for at_end in [AtEnd::Exit, AtEnd::Resign, AtEnd::Restart] {
         for (command, code, said) in &cases {
             let error = refusal(vec![command.into()], at_end);
-            assert_eq!(
-                (error.exit_code(), error.to_string()),
-                (*code, said.clone())
-            );
+            assert_eq!((error.exit_code(), error.to_string()), (*code, said.clone()));
         }
     }
 }
@@ -149,12 +142,7 @@ fn workload_without_a_command_is_refused() {
 
 /// Returns the error for a command of a member that does not lead.
 fn refusal(command: Vec<OsString>, at_end: AtEnd) -> Error {
-    let workload = Workload {
-        command,
-        settle: SHORT,
-        grace: SHORT,
-        at_end,
-    };
+    let workload = Workload { command, settle: SHORT, grace: SHORT, at_end };
     let nobody = Leadership::unknown("choir", "alto", Mode::Advisory, Instant(0));
     let (_tell, leadership) = watch::channel(nobody);
     let (_ask, step_downs) = mpsc::channel(1);

@@ -53,10 +53,7 @@ fn nothing_is_left_when_an_unrenewed_tenure_ends() {
         let until = agent.hold(7, TENURE);
         assert_alive(&pids);
         assert_gone_before(until, &pids);
-        assert!(
-            is_running(agent.pid()),
-            "the agent goes on, and may be granted more"
-        );
+        assert!(is_running(agent.pid()), "the agent goes on, and may be granted more");
     }
 }
 

@@ -165,12 +165,7 @@ impl Scene {
         let lines = lines_of(guardian.stdout.take().expect("it is piped"));
         let next = |_| pid(&lines.recv_timeout(PATIENCE).expect("another line"));
         let command = (0..3).map(next).collect();
-        Self {
-            agent: Some(agent),
-            stand_in,
-            guardian,
-            command,
-        }
+        Self { agent: Some(agent), stand_in, guardian, command }
     }
 }
 

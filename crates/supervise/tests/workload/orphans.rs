@@ -26,12 +26,7 @@ impl Scene {
         let guardian = parent(command[0]);
         let warden = parent(guardian);
         assert_eq!(parent(warden), agent.pid());
-        let scene = Self {
-            agent,
-            command,
-            guardian,
-            warden,
-        };
+        let scene = Self { agent, command, guardian, warden };
         assert!(scene.command.iter().all(|pid| is_running(*pid)));
         scene
     }
@@ -53,11 +48,7 @@ fn no_process_survives_a_killed_agent() {
 fn no_process_survives_a_killed_guardian() {
     let scene = Scene::set("exit");
     kill(scene.guardian);
-    assert_eq!(
-        scene.agent.code(),
-        Some(137),
-        "as if the command had been killed"
-    );
+    assert_eq!(scene.agent.code(), Some(137), "as if the command had been killed");
     assert_gone(&scene.command);
     assert_gone(&[scene.warden]);
 }
@@ -79,11 +70,7 @@ fn no_process_survives_a_killed_warden() {
     kill(scene.warden);
     assert_gone(&scene.command);
     assert_gone(&[scene.guardian, scene.warden]);
-    assert_eq!(
-        scene.agent.code(),
-        Some(137),
-        "as if the command had been killed"
-    );
+    assert_eq!(scene.agent.code(), Some(137), "as if the command had been killed");
 }
 
 #[test]

@@ -101,8 +101,7 @@ fn signals_do_not_end_the_watchers() {
 #[test]
 fn signal_ignored_at_the_start_of_the_agent_stays_ignored() {
     let mut line = Command::new("sh");
-    line.args(["-c", r#"trap '' HUP; exec "$0" "$@""#])
-        .arg(program());
+    line.args(["-c", r#"trap '' HUP; exec "$0" "$@""#]).arg(program());
     let command = ["sh", "-c", "echo $$; exec sleep 1000"];
     let mut agent = Agent::start_by(line, "exit", LONG, &command);
     agent.tell("lead");

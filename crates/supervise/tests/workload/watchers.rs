@@ -34,12 +34,7 @@ enum Target {
     Command,
 }
 
-const TARGETS: [Target; 4] = [
-    Target::Agent,
-    Target::Warden,
-    Target::Guardian,
-    Target::Command,
-];
+const TARGETS: [Target; 4] = [Target::Agent, Target::Warden, Target::Guardian, Target::Command];
 
 type Blow = (Target, Signal);
 
@@ -71,12 +66,7 @@ impl Scene {
         let agent = Agent::watched(is_fenced, TTL, &format!("echo $$; trap '' TERM; {TREE}"));
         let command = agent.pids::<4>().to_vec();
         let guardian = parent(command[0]);
-        Self {
-            agent,
-            warden: parent(guardian),
-            guardian,
-            command,
-        }
+        Self { agent, warden: parent(guardian), guardian, command }
     }
 
     fn pid(&self, target: Target) -> Pid {
@@ -145,18 +135,14 @@ fn after(blows: &[Blow], is_fenced: bool) -> Result<Duration, String> {
     if !is_over {
         return match scene.works() {
             true => Ok(Duration::ZERO),
-            false => Err(format!(
-                "no command works, and the agent does not notice: {said:?}"
-            )),
+            false => Err(format!("no command works, and the agent does not notice: {said:?}")),
         };
     }
     while is_running(scene.agent.pid()) && struck.elapsed() < NOTICED_WITHIN {
         std::thread::sleep(LOOK_EVERY);
     }
     if is_running(scene.agent.pid()) {
-        return Err(format!(
-            "the command has ended, and the agent goes on: {said:?}"
-        ));
+        return Err(format!("the command has ended, and the agent goes on: {said:?}"));
     }
     let took = struck.elapsed();
     let (code, said_last) = scene.agent.end();

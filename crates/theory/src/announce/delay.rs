@@ -91,9 +91,7 @@ fn last_of_suppression(model: &Model, loss: f64) -> f64 {
     let nobody_marked = loss.powf(n);
     // The mean of s, cut off at 1 if no process is marked, and then the latest wake-up instead of
     // that 1.
-    let first_heard = integral(&[0.0, 1.0], |time| {
-        complement_to(got_through * wake.cdf(time), n)
-    });
+    let first_heard = integral(&[0.0, 1.0], |time| complement_to(got_through * wake.cdf(time), n));
     let latest = nobody_marked * (wake.mean_of_latest(model.members) - 1.0);
     let delay = (model.delay / model.suppress_interval).min(1.0);
     let full_delay_until = wake.cdf(1.0 - delay);

@@ -63,11 +63,7 @@ impl InStep {
             // 1 - l is exact for l near 1.
             rate: (-(1.0 - loss)).ln_1p(),
             messages: vec![0.0],
-            silenced: SilencedPlaces {
-                law: vec![1.0],
-                least: 0,
-                powers: [0.0; 4],
-            },
+            silenced: SilencedPlaces { law: vec![1.0], least: 0, powers: [0.0; 4] },
             terms: 0,
         }
     }
@@ -220,10 +216,7 @@ mod tests {
                 let plain = plainly(others, loss);
                 let got = messages_of_others(others as u64, loss);
                 let error = (got / plain - 1.0).abs();
-                assert!(
-                    error < 1e-9,
-                    "{others}, loss {loss}: {got}, plainly {plain}"
-                );
+                assert!(error < 1e-9, "{others}, loss {loss}: {got}, plainly {plain}");
             }
         }
     }

@@ -59,11 +59,9 @@ pub fn first_round_messages(algorithm: Algorithm, model: &Model) -> Option<f64> 
             Some(Timing::of(model, loss).announcements_of_le_s(0, Counted::Everybody))
         }
         (Algorithm::LeM, Some(loss)) => Some(Timing::of(model, loss).first_round_of_le_m()),
-        (Algorithm::Sup, Some(loss)) => Some(
-            Timing::of(model, loss)
-                .without_repeats()
-                .first_round_of_le_m(),
-        ),
+        (Algorithm::Sup, Some(loss)) => {
+            Some(Timing::of(model, loss).without_repeats().first_round_of_le_m())
+        }
         (Algorithm::LeS | Algorithm::LeM | Algorithm::Sup, None) => {
             first_round_uncorrelated(algorithm, model)
         }
@@ -143,9 +141,8 @@ pub fn messages_until_heard(algorithm: Algorithm, model: &Model) -> Option<f64> 
 pub fn messages_of_le_s_until_sent(model: &Model) -> Option<f64> {
     model.check();
     let timing = Timing::of(model, model.shared_loss()?).with_repeats()?;
-    let others = falling_sum(timing.loss, |j| {
-        timing.announcements_of_le_s(j, Counted::OthersUntilSent)
-    });
+    let others =
+        falling_sum(timing.loss, |j| timing.announcements_of_le_s(j, Counted::OthersUntilSent));
     Some(rounds(model) + others)
 }
 
@@ -240,10 +237,7 @@ impl Timing {
     }
 
     fn without_repeats(self) -> Self {
-        Self {
-            announce_interval: f64::INFINITY,
-            ..self
-        }
+        Self { announce_interval: f64::INFINITY, ..self }
     }
 
     /// Mean number of processes that make their announcement number `j` of LE-S.
@@ -283,11 +277,7 @@ impl Timing {
 
     fn announcement(&self, wake_up: f64, j: u32) -> f64 {
         // Avoids 0 times infinity.
-        if j == 0 {
-            wake_up
-        } else {
-            wake_up + f64::from(j) * self.announce_interval
-        }
+        if j == 0 { wake_up } else { wake_up + f64::from(j) * self.announce_interval }
     }
 
     /// `1 - G`: the probability that a process has got through an announcement that it made up to
@@ -332,11 +322,7 @@ impl Timing {
         let mut ends = vec![0.0, 1.0];
         let mut step = first;
         while step <= last {
-            let shift = if step == 0.0 {
-                0.0
-            } else {
-                step * self.announce_interval
-            };
+            let shift = if step == 0.0 { 0.0 } else { step * self.announce_interval };
             for at in [shift, shift + 1.0] {
                 ends.extend([at, at + self.delay]);
             }
@@ -351,9 +337,5 @@ impl Timing {
 
 /// `sum over k = 0..n-1 of (1 - heard)^k`.
 fn powers_below(heard: f64, n: f64) -> f64 {
-    if heard == 0.0 {
-        n
-    } else {
-        any_of(heard, n) / heard
-    }
+    if heard == 0.0 { n } else { any_of(heard, n) / heard }
 }

@@ -144,10 +144,8 @@ pub fn first_round_messages_of_le_s(model: &Model) -> Option<f64> {
         Loss::Correlated(loss) => 1.0 - loss,
         Loss::Uncorrelated(_) => return None,
     };
-    let without_repeats = Model {
-        announce_interval: model.announce_interval.max(model.suppress_interval),
-        ..*model
-    };
+    let without_repeats =
+        Model { announce_interval: model.announce_interval.max(model.suppress_interval), ..*model };
     let corrected = first_round_messages(Algorithm::LeS, &without_repeats)?;
     let awake = model.wake.cdf(model.delay / model.suppress_interval);
     let at_once = model.members as f64 * awake;
@@ -231,26 +229,16 @@ impl Moments {
     fn of(law: &[f64]) -> Self {
         let about = |centre: f64, power: i32| -> f64 {
             let terms = law.iter().enumerate();
-            terms
-                .map(|(i, p)| p * (i as f64 - centre).powi(power))
-                .sum()
+            terms.map(|(i, p)| p * (i as f64 - centre).powi(power)).sum()
         };
         let mean = about(0.0, 1);
-        Self {
-            mean,
-            second: about(mean, 2),
-            third: about(mean, 3),
-        }
+        Self { mean, second: about(mean, 2), third: about(mean, 3) }
     }
 
     /// Adds a member that wakes, and sends with the probability `g` of the number sent before. `g`
     /// is approximated by a parabola.
     fn add_one(&mut self, loss: f64) {
-        let Self {
-            mean,
-            second,
-            third,
-        } = *self;
+        let Self { mean, second, third } = *self;
         let fourth = 3.0 * second * second;
         // g one below the mean, at it and one above.
         let power = loss.powf(mean);

@@ -58,10 +58,7 @@ pub(super) fn integral(ends: &[f64], f: impl Fn(f64) -> f64) -> f64 {
         .collect();
     let rough: f64 = panels.iter().map(|panel| panel.value.abs()).sum();
     let accept = (ACCEPT * rough).max(ROUNDING);
-    panels
-        .iter()
-        .map(|panel| panel.refined(&f, accept, DEPTH))
-        .sum()
+    panels.iter().map(|panel| panel.refined(&f, accept, DEPTH)).sum()
 }
 
 /// The panels of an interval, halved towards `low`.
@@ -95,12 +92,7 @@ impl Panel {
                 coarse += WEIGHTS_7[i / 2] * pair;
             }
         }
-        Self {
-            low,
-            high,
-            value: half * fine,
-            doubt: (half * (fine - coarse)).abs(),
-        }
+        Self { low, high, value: half * fine, doubt: (half * (fine - coarse)).abs() }
     }
 
     fn refined(&self, f: &impl Fn(f64) -> f64, accept: f64, depth: u32) -> f64 {

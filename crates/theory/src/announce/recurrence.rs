@@ -177,10 +177,7 @@ pub fn mean_messages_of_suppression(n: u64, loss: f64) -> f64 {
             sent[s - 1] -= moved;
         }
     }
-    sent.iter()
-        .enumerate()
-        .map(|(s, chance)| (s + 1) as f64 * chance)
-        .sum()
+    sent.iter().enumerate().map(|(s, chance)| (s + 1) as f64 * chance).sum()
 }
 
 /// True if [`mean_messages_of_suppression`] ends within about a second.
@@ -201,10 +198,7 @@ struct SilencedByFirst {
 
 impl SilencedByFirst {
     fn empty(loss: f64) -> Self {
-        Self {
-            loss,
-            through: vec![1.0],
-        }
+        Self { loss, through: vec![1.0] }
     }
 
     /// From `n` to `n + 1`: Pascal's rule.
@@ -232,10 +226,7 @@ impl SilencedByFirst {
 
 fn assert_group(n: u64, loss: f64) {
     assert!(n >= 1, "messages of {n} members: need one or more");
-    assert!(
-        (0.0..1.0).contains(&loss),
-        "loss {loss}: need 0 or more, below 1"
-    );
+    assert!((0.0..1.0).contains(&loss), "loss {loss}: need 0 or more, below 1");
 }
 
 #[cfg(test)]

@@ -67,10 +67,7 @@ fn missed_by_any(loss: f64, receivers: f64) -> f64 {
 /// Unless the loss is above 0 and below 1.
 #[must_use]
 pub fn surplus_announcements_for_many(loss: f64, receivers: u64) -> f64 {
-    assert!(
-        loss > 0.0 && loss < 1.0,
-        "loss {loss}: need above 0, below 1"
-    );
+    assert!(loss > 0.0 && loss < 1.0, "loss {loss}: need above 0, below 1");
     -harmonic(receivers) / loss.ln() - 0.5
 }
 
@@ -136,10 +133,7 @@ fn least_power(loss: Loss, receivers: u64, chance: f64) -> u32 {
 }
 
 fn assert_chance(name: &str, chance: f64) {
-    assert!(
-        chance > 0.0 && chance < 1.0,
-        "{name} probability {chance}: need above 0, below 1"
-    );
+    assert!(chance > 0.0 && chance < 1.0, "{name} probability {chance}: need above 0, below 1");
 }
 
 #[cfg(test)]

@@ -79,10 +79,7 @@ impl Wake {
     /// If there are no members.
     #[must_use]
     pub fn mean_of_earliest(self, members: u64) -> f64 {
-        assert!(
-            members >= 1,
-            "the earliest wake-up of 0 members: need one or more"
-        );
+        assert!(members >= 1, "the earliest wake-up of 0 members: need one or more");
         let n = members as f64;
         match self {
             Self::Uniform => 1.0 / (n + 1.0),
@@ -117,10 +114,7 @@ impl Wake {
     /// If there are no members.
     #[must_use]
     pub fn mean_of_latest(self, members: u64) -> f64 {
-        assert!(
-            members >= 1,
-            "the latest wake-up of 0 members: need one or more"
-        );
+        assert!(members >= 1, "the latest wake-up of 0 members: need one or more");
         let n = members as f64;
         match self {
             Self::Uniform => n / (n + 1.0),

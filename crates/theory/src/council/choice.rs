@@ -32,11 +32,7 @@ struct DoubleDraw {
 
 impl Choice {
     pub(super) fn new(rules: Rules, pick: Pick) -> Self {
-        Self {
-            rules,
-            pick,
-            rows: Vec::new(),
-        }
+        Self { rules, pick, rows: Vec::new() }
     }
 
     /// The smallest possible count above `U` in the row of `active` hosts.
@@ -55,10 +51,7 @@ impl Choice {
             return known;
         }
         let (mut passage, draw) = self.round(active, count);
-        let most = draw
-            .overshoots
-            .iter()
-            .map(|((count, more), _)| count + more);
+        let most = draw.overshoots.iter().map(|((count, more), _)| count + more);
         self.tabulate(most.max());
         if let Some(known) = self.tabulated(count, unheard) {
             return known;
@@ -73,8 +66,7 @@ impl Choice {
     fn tabulated(&self, count: u64, unheard: u64) -> Option<Passage> {
         let active = count + unheard;
         let row = self.rows.get(usize::try_from(active).ok()?)?;
-        row.get((count - self.least_count(active)) as usize)
-            .copied()
+        row.get((count - self.least_count(active)) as usize).copied()
     }
 
     /// Fills the table up to `most` active hosts.
@@ -159,9 +151,7 @@ impl Choice {
         let mut counts = law(hosts, chance);
         counts.sort_unstable_by_key(|(count, _)| *count);
         let share_of = |verdict: Verdict| -> f64 {
-            let such = counts
-                .iter()
-                .filter(|(count, _)| self.rules.verdict(*count) == verdict);
+            let such = counts.iter().filter(|(count, _)| self.rules.verdict(*count) == verdict);
             such.map(|(_, weight)| weight).sum()
         };
         let (low, council) = (share_of(Verdict::Undershoot), share_of(Verdict::Council));
@@ -232,11 +222,7 @@ fn eliminate(mut passages: Vec<Passage>, mut weights: Vec<Vec<f64>>) -> Vec<Pass
             }
             passages[other].add(weight, &solved);
             for (column, it) in weights[other].iter_mut().enumerate() {
-                *it = if column == pivot {
-                    0.0
-                } else {
-                    *it + weight * row[column]
-                };
+                *it = if column == pivot { 0.0 } else { *it + weight * row[column] };
             }
         }
         weights[pivot] = row;

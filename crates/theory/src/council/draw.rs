@@ -16,11 +16,7 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn of(election: &Election) -> Self {
-        Self {
-            seats: election.seats,
-            c: election.c,
-            loss: election.loss,
-        }
+        Self { seats: election.seats, c: election.c, loss: election.loss }
     }
 
     /// The probability that an active host replies, if it hears that `count` have replied before.
@@ -180,10 +176,7 @@ pub(super) fn single_opening(
     chance: f64,
     mut after: impl FnMut(u64, u64) -> Passage,
 ) -> Opening {
-    let mut opening = Opening {
-        messages: rules.replies(members, chance),
-        ..Opening::default()
-    };
+    let mut opening = Opening { messages: rules.replies(members, chance), ..Opening::default() };
     for (active, weight) in rules.staying(members, chance) {
         for (count, part) in rules.hearing(active) {
             let probability = weight * part;

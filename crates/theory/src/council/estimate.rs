@@ -26,21 +26,13 @@ impl Estimate {
     /// Half after each undershoot.
     #[must_use]
     pub fn conservative(first: f64) -> Self {
-        Self {
-            alpha: 1.0,
-            beta: 2.0,
-            first,
-        }
+        Self { alpha: 1.0, beta: 2.0, first }
     }
 
     /// `n^0.7` after each undershoot.
     #[must_use]
     pub fn aggressive(first: f64) -> Self {
-        Self {
-            alpha: 0.7,
-            beta: 1.0,
-            first,
-        }
+        Self { alpha: 0.7, beta: 1.0, first }
     }
 
     /// The estimate after an undershoot with this one. `None`: all reply.
@@ -84,22 +76,16 @@ impl Estimate {
 
 /// Equations (19) and (20), in which the centre knows `n` after an overshoot; all rounds count.
 pub(super) fn by_equations(election: &Election, estimate: Estimate) -> Cost {
-    let known = Election {
-        knowledge: Knowledge::Known,
-        ..*election
-    };
+    let known = Election { knowledge: Knowledge::Known, ..*election };
     let rules = Rules::of(election);
     match election.algorithm {
         Algorithm::Naive => by_naive(election, estimate, known.cost()),
         Algorithm::Basic | Algorithm::SkipReset => {
             chain(&mut plain::Plain::new(rules), election, estimate, known)
         }
-        Algorithm::Choice(pick, _) => chain(
-            &mut choice::Choice::new(rules, pick),
-            election,
-            estimate,
-            known,
-        ),
+        Algorithm::Choice(pick, _) => {
+            chain(&mut choice::Choice::new(rules, pick), election, estimate, known)
+        }
         Algorithm::History => chain(&mut history::History::new(rules), election, estimate, known),
     }
 }
@@ -200,11 +186,7 @@ struct Sum {
 
 impl Default for Sum {
     fn default() -> Self {
-        Self {
-            rounds: 0.0,
-            messages: 0.0,
-            weight: 1.0,
-        }
+        Self { rounds: 0.0, messages: 0.0, weight: 1.0 }
     }
 }
 
@@ -223,11 +205,7 @@ impl Sum {
     }
 
     fn cost(&self, success_first_round: f64) -> Cost {
-        Cost {
-            rounds: self.rounds,
-            messages: self.messages,
-            success_first_round,
-        }
+        Cost { rounds: self.rounds, messages: self.messages, success_first_round }
     }
 }
 
@@ -254,16 +232,10 @@ pub fn by_pseudocode(election: &Election) -> Option<Cost> {
         Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => None,
         Algorithm::Naive => guess::by_guesses(election, estimate),
         Algorithm::SkipReset => Some(spread(&mut plain::Plain::new(rules), election, estimate)),
-        Algorithm::Choice(pick, Reset::Skipped) => Some(spread(
-            &mut choice::Choice::new(rules, pick),
-            election,
-            estimate,
-        )),
-        Algorithm::History => Some(spread(
-            &mut history::History::new(rules),
-            election,
-            estimate,
-        )),
+        Algorithm::Choice(pick, Reset::Skipped) => {
+            Some(spread(&mut choice::Choice::new(rules, pick), election, estimate))
+        }
+        Algorithm::History => Some(spread(&mut history::History::new(rules), election, estimate)),
     }
 }
 
@@ -299,11 +271,7 @@ fn spread(machine: &mut impl Descend, election: &Election, estimate: Estimate) -
             }
         }
     }
-    Cost {
-        rounds,
-        messages,
-        success_first_round: success_first_round.unwrap_or(0.0),
-    }
+    Cost { rounds, messages, success_first_round: success_first_round.unwrap_or(0.0) }
 }
 
 fn reach_of(opening: &Opening, guess: f64, estimate: Estimate, seats: Seats) -> Reach {
@@ -321,11 +289,6 @@ fn reach_of(opening: &Opening, guess: f64, estimate: Estimate, seats: Seats) -> 
     // The same estimate again, as often as necessary.
     let again = next.remove(&guess.to_bits()).unwrap_or(0.0);
     let factor = 1.0 / (1.0 - again);
-    next.values_mut()
-        .for_each(|probability| *probability *= factor);
-    Reach {
-        rounds: whole.rounds * factor,
-        messages: whole.messages * factor,
-        next,
-    }
+    next.values_mut().for_each(|probability| *probability *= factor);
+    Reach { rounds: whole.rounds * factor, messages: whole.messages * factor, next }
 }

@@ -33,11 +33,7 @@ pub fn by_evidence(election: &Election) -> Option<Cost> {
     let rules = Rules::of(election);
     match election.algorithm {
         Algorithm::SkipReset => Some(follow(&mut plain::Plain::new(rules), election, estimate)),
-        Algorithm::History => Some(follow(
-            &mut history::History::new(rules),
-            election,
-            estimate,
-        )),
+        Algorithm::History => Some(follow(&mut history::History::new(rules), election, estimate)),
         Algorithm::Naive | Algorithm::Basic | Algorithm::Choice(_, _) => None,
     }
 }
@@ -61,17 +57,10 @@ struct RoundBySize {
 }
 
 fn follow(machine: &mut impl Descend, election: &Election, estimate: Estimate) -> Cost {
-    let known = Election {
-        knowledge: Knowledge::Known,
-        ..*election
-    };
+    let known = Election { knowledge: Knowledge::Known, ..*election };
     let known = known.cost();
     let rules = Rules::of(election);
-    let begin = State {
-        size: estimate.first as u64,
-        replies: 0,
-        shares: 0f64.to_bits(),
-    };
+    let begin = State { size: estimate.first as u64, replies: 0, shares: 0f64.to_bits() };
     let mut steps: BTreeMap<u64, RoundBySize> = BTreeMap::new();
     let mut waiting = BTreeMap::from([(begin, 1.0)]);
     let (mut rounds, mut messages) = (0.0, 0.0);
@@ -117,9 +106,8 @@ fn chance_by(size: u64, election: &Election) -> f64 {
 fn step_of(opening: &Opening, rules: &Rules, members: u64, chance: f64) -> RoundBySize {
     let whole = opening.whole();
     let heard = rules.heard_of(members, chance).into_iter();
-    let mut undershoots: Vec<(u64, f64)> = heard
-        .filter(|(count, _)| *count < rules.seats.least)
-        .collect();
+    let mut undershoots: Vec<(u64, f64)> =
+        heard.filter(|(count, _)| *count < rules.seats.least).collect();
     let later = opening.overshoots.iter();
     undershoots.extend(later.map(|it| (it.count, it.probability * it.after.undershoot)));
     RoundBySize {
@@ -142,9 +130,5 @@ fn next(
     let shares = f64::from_bits(state.shares) + chance;
     let told = (replies as f64 / shares).round() as u64;
     let size = told.max(estimate.step_down(state.size, seats));
-    State {
-        size: if size > seats.most { size } else { 0 },
-        replies,
-        shares: shares.to_bits(),
-    }
+    State { size: if size > seats.most { size } else { 0 }, replies, shares: shares.to_bits() }
 }

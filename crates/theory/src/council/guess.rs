@@ -38,9 +38,8 @@ pub(super) fn by_guesses(election: &Election, estimate: Estimate) -> Option<Cost
         computed += now.len();
         for (bits, weight) in now {
             let number = f64::from_bits(bits);
-            let draw = draws
-                .entry(bits)
-                .or_insert_with(|| DrawByNumber::by(number, election, estimate));
+            let draw =
+                draws.entry(bits).or_insert_with(|| DrawByNumber::by(number, election, estimate));
             rounds += weight;
             messages += weight * draw.messages;
             for (next, part) in &draw.next {
@@ -87,11 +86,7 @@ impl DrawByNumber {
             let lower = estimate.next(number, election.seats);
             next.push((lower.unwrap_or(0.0), low));
         }
-        Self {
-            messages: rules.replies(election.members, chance),
-            elected,
-            next,
-        }
+        Self { messages: rules.replies(election.members, chance), elected, next }
     }
 }
 
@@ -105,10 +100,7 @@ struct Waiting {
 
 impl Waiting {
     fn new(election: &Election, estimate: Estimate) -> Self {
-        Self {
-            numbers: BTreeMap::new(),
-            last: estimate.last(election.seats),
-        }
+        Self { numbers: BTreeMap::new(), last: estimate.last(election.seats) }
     }
 
     fn take(&mut self) -> BTreeMap<u64, f64> {

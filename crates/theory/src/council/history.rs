@@ -28,18 +28,12 @@ struct HistoryRound {
 
 impl History {
     pub(super) fn new(rules: Rules) -> Self {
-        Self {
-            rules,
-            table: Vec::new(),
-        }
+        Self { rules, table: Vec::new() }
     }
 
     /// `v(active, count)`.
     fn after(&mut self, active: u64, count: u64) -> Passage {
-        let HistoryRound {
-            mut passage,
-            all_stay,
-        } = self.counted(active, count);
+        let HistoryRound { mut passage, all_stay } = self.counted(active, count);
         let all = self.before_count(active);
         passage.add(all_stay, &all);
         passage
@@ -108,8 +102,6 @@ impl History {
 impl Descend for History {
     fn opening(&mut self, members: u64, chance: f64) -> Opening {
         let rules = self.rules;
-        single_opening(&rules, members, chance, |active, count| {
-            self.after(active, count)
-        })
+        single_opening(&rules, members, chance, |active, count| self.after(active, count))
     }
 }

@@ -18,14 +18,7 @@ const MANY_UNHEARD: u64 = 1_000_000_000;
 pub fn cost(election: &Election) -> Cost {
     let cost = among_many(election).cost();
     let per_member = messages_per_member(election);
-    Cost {
-        messages: if per_member > 0.0 {
-            f64::INFINITY
-        } else {
-            cost.messages
-        },
-        ..cost
-    }
+    Cost { messages: if per_member > 0.0 { f64::INFINITY } else { cost.messages }, ..cost }
 }
 
 /// The messages per host, as their number goes to infinity: claim C8. The basic algorithm takes
@@ -44,11 +37,7 @@ pub fn messages_per_member(election: &Election) -> f64 {
 
 fn among_many(election: &Election) -> Election {
     Election {
-        members: if election.loss == Loss::NONE {
-            MANY
-        } else {
-            MANY_UNHEARD
-        },
+        members: if election.loss == Loss::NONE { MANY } else { MANY_UNHEARD },
         knowledge: Knowledge::Known,
         ..*election
     }

@@ -27,15 +27,9 @@ pub struct Goal {
 
 impl Goal {
     /// Fewest rounds.
-    pub const ROUNDS: Self = Self {
-        rounds: 1.0,
-        messages: 0.0,
-    };
+    pub const ROUNDS: Self = Self { rounds: 1.0, messages: 0.0 };
     /// Fewest messages.
-    pub const MESSAGES: Self = Self {
-        rounds: 0.0,
-        messages: 1.0,
-    };
+    pub const MESSAGES: Self = Self { rounds: 0.0, messages: 1.0 };
 
     /// The weighted sum of a cost.
     #[must_use]
@@ -66,10 +60,7 @@ pub struct Best {
 pub fn best_c(election: &Election, goal: Goal) -> Best {
     let (from, to) = range(election);
     let c = least(from, to, |c| goal.of(&election.with_c(c).cost()));
-    Best {
-        c,
-        cost: election.with_c(c).cost(),
-    }
+    Best { c, cost: election.with_c(c).cost() }
 }
 
 /// The `c` with which the worst of several cases is nearest to its optimum. For an uncertain number
@@ -85,10 +76,7 @@ pub fn robust_c(cases: &[Election], goal: Goal) -> f64 {
     assert!(!cases.is_empty(), "a choice for no case");
     // Each case without loss, the remaining part of `c`, and its optimum.
     let thinned = cases.iter().map(|case| {
-        let lossless = Election {
-            loss: Loss::NONE,
-            ..*case
-        };
+        let lossless = Election { loss: Loss::NONE, ..*case };
         (lossless, case.loss.both_ways(), best_c(&lossless, goal))
     });
     let thinned: Vec<(Election, f64, Best)> = thinned.collect();
@@ -112,10 +100,7 @@ pub fn robust_c(cases: &[Election], goal: Goal) -> f64 {
 #[must_use]
 pub fn uncertain(election: &Election) -> [Election; 4] {
     let lost = if election.loss == Loss::NONE {
-        Loss {
-            reply: 0.1,
-            multicast: 0.1,
-        }
+        Loss { reply: 0.1, multicast: 0.1 }
     } else {
         election.loss
     };
@@ -127,12 +112,7 @@ pub fn uncertain(election: &Election) -> [Election; 4] {
         ..*election
     };
     let (few, many) = (members / 2, members * 2);
-    [
-        case(few, Loss::NONE),
-        case(few, lost),
-        case(many, Loss::NONE),
-        case(many, lost),
-    ]
+    [case(few, Loss::NONE), case(few, lost), case(many, Loss::NONE), case(many, lost)]
 }
 
 /// The range of the best `c`.
@@ -150,11 +130,7 @@ fn range(election: &Election) -> (f64, f64) {
 fn least(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
     // The cost of an impossible election is infinite, or infinity times zero, which is not a
     // number.
-    let value = |c: f64| {
-        Some(value(c))
-            .filter(|it| !it.is_nan())
-            .unwrap_or(f64::INFINITY)
-    };
+    let value = |c: f64| Some(value(c)).filter(|it| !it.is_nan()).unwrap_or(f64::INFINITY);
     let step = (to - from) / TRIED as f64;
     let at = |index: usize| from + step * index as f64;
     let lowest = (0..=TRIED)
@@ -164,11 +140,7 @@ fn least(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
     let (before, after) = (lowest.saturating_sub(1), (lowest + 1).min(TRIED));
     let found = brent(at(before), at(after), PRECISION, value);
     // The minimum may lie at an end of the whole range.
-    if value(at(lowest)) < value(found) {
-        at(lowest)
-    } else {
-        found
-    }
+    if value(at(lowest)) < value(found) { at(lowest) } else { found }
 }
 
 /// The position of the minimum of `value`, which falls and then rises. Uses Brent's method: the
@@ -193,11 +165,7 @@ fn brent(mut from: f64, mut to: f64, precision: f64, value: impl Fn(f64) -> f64)
         step = match vertex {
             Some(vertex) => vertex - best,
             None => {
-                step_before = if best < middle {
-                    to - best
-                } else {
-                    from - best
-                };
+                step_before = if best < middle { to - best } else { from - best };
                 golden * step_before
             }
         };

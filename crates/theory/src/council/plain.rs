@@ -27,10 +27,7 @@ struct PlainRound {
 
 impl Plain {
     pub(super) fn new(rules: Rules) -> Self {
-        Self {
-            rules,
-            table: Vec::new(),
-        }
+        Self { rules, table: Vec::new() }
     }
 
     /// The continuation if `active` hosts are active and `count` of them, more than `U`, were
@@ -92,10 +89,7 @@ impl Plain {
     }
 
     fn uncounted(&self, active: u64) -> PlainRound {
-        let mut step = PlainRound {
-            passage: Passage::default(),
-            next: Vec::new(),
-        };
+        let mut step = PlainRound { passage: Passage::default(), next: Vec::new() };
         for (count, weight) in self.rules.hearing(active) {
             match self.rules.verdict(count) {
                 Verdict::Undershoot => step.passage.add_undershoot(weight, count),
@@ -104,8 +98,7 @@ impl Plain {
                     let counted = self.counted(active, count);
                     step.passage.add(weight, &counted.passage);
                     let next = counted.next.into_iter();
-                    step.next
-                        .extend(next.map(|(number, part)| (number, weight * part)));
+                    step.next.extend(next.map(|(number, part)| (number, weight * part)));
                 }
             }
         }
@@ -128,8 +121,6 @@ impl Plain {
 impl Descend for Plain {
     fn opening(&mut self, members: u64, chance: f64) -> Opening {
         let rules = self.rules;
-        single_opening(&rules, members, chance, |active, count| {
-            self.after(active, count)
-        })
+        single_opening(&rules, members, chance, |active, count| self.after(active, count))
     }
 }

@@ -38,17 +38,9 @@ pub fn with_loss(election: &Election) -> Cost {
         Knowledge::Taken(members) => Knowledge::Taken(members / (1.0 - multicast)),
         as_it_is @ (Knowledge::Known | Knowledge::Estimated(_)) => as_it_is,
     };
-    let cost = Election {
-        c: election.c * (1.0 - reply),
-        loss: Loss::NONE,
-        knowledge,
-        ..*election
-    }
-    .cost();
-    Cost {
-        messages: cost.messages / (1.0 - reply),
-        ..cost
-    }
+    let cost =
+        Election { c: election.c * (1.0 - reply), loss: Loss::NONE, knowledge, ..*election }.cost();
+    Cost { messages: cost.messages / (1.0 - reply), ..cost }
 }
 
 /// Equation (14): Chernoff's bound on the probability that a draw leaves more than `(1 + delta) c`
@@ -104,10 +96,7 @@ pub fn literal_history(election: &Election) -> Cost {
     if election.members <= election.seats.most {
         return election.cost();
     }
-    let mut literal = Literal {
-        election,
-        table: Vec::new(),
-    };
+    let mut literal = Literal { election, table: Vec::new() };
     let (all, elected) = literal.from(election.members);
     let again = all.storm / (1.0 - all.storm);
     let members = election.members as f64;
@@ -140,11 +129,7 @@ impl Literal {
         let most = below.filter(|number| *number < active).max().unwrap_or(0);
         while self.table.len() as u64 <= most {
             let active = self.table.len() as u64;
-            let course = if active <= seats.most {
-                Course::default()
-            } else {
-                self.from(active).0
-            };
+            let course = if active <= seats.most { Course::default() } else { self.from(active).0 };
             self.table.push(course);
         }
         let share_of = |is_such: &dyn Fn(u64) -> bool| -> f64 {
@@ -152,14 +137,9 @@ impl Literal {
             such.map(|(_, weight)| weight).sum()
         };
         let undershoot = share_of(&|number| number < seats.least);
-        let mut course = Course {
-            rounds: 1.0,
-            messages: self.election.c,
-            storm: 0.0,
-        };
-        for (number, weight) in next
-            .iter()
-            .filter(|(number, _)| (seats.most + 1..active).contains(number))
+        let mut course = Course { rounds: 1.0, messages: self.election.c, storm: 0.0 };
+        for (number, weight) in
+            next.iter().filter(|(number, _)| (seats.most + 1..active).contains(number))
         {
             let then = self.table[*number as usize];
             course.rounds += weight * then.rounds;
@@ -179,9 +159,5 @@ impl Literal {
 }
 
 fn lossless(election: &Election) -> Election {
-    Election {
-        loss: Loss::NONE,
-        knowledge: Knowledge::Known,
-        ..*election
-    }
+    Election { loss: Loss::NONE, knowledge: Knowledge::Known, ..*election }
 }

@@ -37,10 +37,8 @@ pub fn with_c(mut rules: Config, choice: Choice, goal: Goal) -> Config {
     for chamber in &mut rules.chambers {
         let wanted = (0..chamber.keep).map_while(|seated| chamber.wanted(seated));
         let chosen = wanted.enumerate().map(|(seated, wanted)| {
-            let seats = theory::Seats {
-                least: u64::from(wanted.least),
-                most: u64::from(wanted.most),
-            };
+            let seats =
+                theory::Seats { least: u64::from(wanted.least), most: u64::from(wanted.most) };
             let members = u64::from(members).max(seats.most + 1);
             let election = theory::Election::new(seats, members, algorithm, 1.0);
             match choice {

@@ -26,10 +26,7 @@ pub struct Recovery {
 /// left. `None` if none is missing.
 #[must_use]
 pub fn missing(seats: Seats, seated: u64, wanted: u64) -> Option<Seats> {
-    (seated < wanted).then(|| Seats {
-        least: wanted - seated,
-        most: seats.most - seated,
-    })
+    (seated < wanted).then(|| Seats { least: wanted - seated, most: seats.most - seated })
 }
 
 /// Compares filling seats with starting over, each with the best `c`. `wanted` is `L`, or more if
@@ -48,21 +45,7 @@ pub fn recover(election: &Election, seated: u64, wanted: u64, goal: Goal) -> Rec
     let Some(missing) = missing(election.seats, seated, wanted) else {
         panic!("{seated} seated, and {wanted} wanted")
     };
-    let others = Election {
-        seats: missing,
-        members: election.members - seated,
-        ..*election
-    };
-    let anew = Election {
-        seats: Seats {
-            least: wanted,
-            most: election.seats.most,
-        },
-        ..*election
-    };
-    Recovery {
-        missing,
-        top_up: best_c(&others, goal),
-        restart: best_c(&anew, goal),
-    }
+    let others = Election { seats: missing, members: election.members - seated, ..*election };
+    let anew = Election { seats: Seats { least: wanted, most: election.seats.most }, ..*election };
+    Recovery { missing, top_up: best_c(&others, goal), restart: best_c(&anew, goal) }
 }

@@ -41,16 +41,10 @@ pub struct OutOfReach {
 /// # Panics
 /// If the model is invalid, or the target is not above 0 and below 1.
 pub fn smallest_k(model: &Model, target: f64) -> Result<Prospect, OutOfReach> {
-    assert!(
-        target > 0.0 && target < 1.0,
-        "target {target}: need above 0, below 1"
-    );
+    assert!(target > 0.0 && target < 1.0, "target {target}: need above 0, below 1");
     model.check(1.0);
     let success = Success::new(model, model.members);
-    let prospect = |k: u64| Prospect {
-        k,
-        success: success.of_any_choice(k as f64),
-    };
+    let prospect = |k: u64| Prospect { k, success: success.of_any_choice(k as f64) };
     let ceiling = 1.0 - model.crash;
     let is_enough = |prospect: &Prospect| prospect.success >= target && target < ceiling;
 

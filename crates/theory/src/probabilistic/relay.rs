@@ -46,10 +46,7 @@ pub fn passage_probability(view: f64, unicast_loss: f64) -> f64 {
 #[must_use]
 pub fn connected_printed(members: f64, edge: f64) -> f64 {
     check_probability("edge", edge);
-    assert!(
-        members >= 0.0,
-        "a graph of {members} members: need 0 or more"
-    );
+    assert!(members >= 0.0, "a graph of {members} members: need 0 or more");
     if members == 0.0 {
         return 0.0;
     }
@@ -140,9 +137,7 @@ impl Spread {
         let most = members.min(TABULATED) as usize;
         let powers = |base: f64| -> Vec<f64> {
             let exponents = (0..=most).map(|exponent| exponent as f64);
-            exponents
-                .map(|exponent| complement_to(base, exponent))
-                .collect()
+            exponents.map(|exponent| complement_to(base, exponent)).collect()
         };
         let cut = powers(passage);
         let to_any = |chance: f64| -> Vec<f64> {
@@ -160,11 +155,7 @@ impl Spread {
         for n in 1..=most {
             reached.push(reaching(n, &cut, &to_any_directly, &connected, &reached));
         }
-        Self {
-            direct,
-            passage,
-            reached,
-        }
+        Self { direct, passage, reached }
     }
 
     /// `R(n)`: the probability that the news reaches all of `n` members.
@@ -225,10 +216,8 @@ mod tests {
         for passage in [0.003, 0.004, 0.005, 0.006, 0.007, 0.008, 0.01, 0.03] {
             for direct in [passage, 0.1, 0.5, 0.9] {
                 let spread = Spread::new(direct, passage, TABULATED);
-                let (exact, expanded) = (
-                    spread.reaches(TABULATED),
-                    spread.reaches_many(TABULATED as f64),
-                );
+                let (exact, expanded) =
+                    (spread.reaches(TABULATED), spread.reaches_many(TABULATED as f64));
                 let error = (exact - expanded).abs();
                 assert!(error < 1e-6, "{direct}, {passage}: {exact}, {expanded}");
             }

@@ -62,10 +62,7 @@ pub fn mean_rounds_bound(model: &Model, ks: &[u32]) -> f64 {
 /// If the model or a `K` is invalid.
 #[must_use]
 pub fn mean_messages_bound(model: &Model, ks: &[u32]) -> f64 {
-    let heard_by_all = Model {
-        multicast_loss: 0.0,
-        ..*model
-    };
+    let heard_by_all = Model { multicast_loss: 0.0, ..*model };
     let cost = |(round, &k): (usize, &u32)| {
         let k = f64::from(k);
         if round == 0 {
@@ -76,8 +73,5 @@ pub fn mean_messages_bound(model: &Model, ks: &[u32]) -> f64 {
     };
     let costs = ks.iter().enumerate().map(cost);
     let reached = reached_bound(model, ks);
-    costs
-        .zip(reached)
-        .map(|(cost, reached)| cost * reached)
-        .sum()
+    costs.zip(reached).map(|(cost, reached)| cost * reached).sum()
 }

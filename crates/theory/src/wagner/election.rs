@@ -130,10 +130,7 @@ pub fn stages_to_one_or_neighbours(n: usize) -> f64 {
 
 #[track_caller]
 fn check_pairs(n: usize) {
-    assert!(
-        n >= 3,
-        "ring of {n} members: pairs of neighbours need three or more"
-    );
+    assert!(n >= 3, "ring of {n} members: pairs of neighbours need three or more");
 }
 
 /// The number of active members, from stage to stage.
@@ -145,10 +142,7 @@ pub(super) struct Chain {
 
 impl Chain {
     pub(super) fn new(most: usize, limit: Option<StallLimit>) -> Self {
-        Self {
-            heads: heads_up_to(most),
-            limit,
-        }
+        Self { heads: heads_up_to(most), limit }
     }
 
     /// The expected total, at place `n` for `n` members, if a stage costs `cost`, given the
@@ -190,8 +184,7 @@ impl Chain {
 
     /// The probability of an alarm at `active`, once it is reached.
     fn alarm_at(&self, active: usize) -> f64 {
-        self.limit
-            .map_or(0.0, |limit| limit.reached_by_chance(active))
+        self.limit.map_or(0.0, |limit| limit.reached_by_chance(active))
     }
 }
 

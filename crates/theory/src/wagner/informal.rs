@@ -86,10 +86,7 @@ struct StageValue {
 }
 
 impl StageValue {
-    const NOTHING: Self = Self {
-        unchanged: 0.0,
-        wins: 0.0,
-    };
+    const NOTHING: Self = Self { unchanged: 0.0, wins: 0.0 };
 
     fn plus(self, other: Self, part: f64) -> Self {
         Self {
@@ -105,22 +102,14 @@ impl StageValue {
 
     /// The value if the stage is repeated until something changes.
     fn repeated(self) -> f64 {
-        if self.wins == 0.0 {
-            0.0
-        } else {
-            self.wins / (1.0 - self.unchanged)
-        }
+        if self.wins == 0.0 { 0.0 } else { self.wins / (1.0 - self.unchanged) }
     }
 }
 
 /// The better of two choices; of equal ones the one that changes something sooner.
 fn better([one, other]: [StageValue; 2], value: f64) -> StageValue {
     let gain = one.worth(value) - other.worth(value);
-    if gain > 0.0 || (gain == 0.0 && one.unchanged <= other.unchanged) {
-        one
-    } else {
-        other
-    }
+    if gain > 0.0 || (gain == 0.0 && one.unchanged <= other.unchanged) { one } else { other }
 }
 
 /// The other active members: the two neighbours (0 or 1 each), and the number further away.
@@ -152,10 +141,7 @@ impl Table {
 
 /// The probability that the cheater is elected, if `play` chooses by a state's table and value.
 fn elected(n: usize, parity: Parity, play: impl Fn(&Table, f64) -> StageValue) -> f64 {
-    assert!(
-        n >= 3,
-        "ring of {n} members: a cheater with two neighbours needs three or more"
-    );
+    assert!(n >= 3, "ring of {n} members: a cheater with two neighbours needs three or more");
     let all_far = n - 3;
     let heads = heads_up_to(all_far);
     let mut values = vec![0.0; 4 * (all_far + 1)];
@@ -172,11 +158,7 @@ fn elected(n: usize, parity: Parity, play: impl Fn(&Table, f64) -> StageValue) -
             };
         }
     }
-    let everybody = Others {
-        left: 1,
-        right: 1,
-        far: all_far,
-    };
+    let everybody = Others { left: 1, right: 1, far: all_far };
     values[everybody.place()]
 }
 

@@ -33,15 +33,8 @@ pub fn largest(n: usize, ring: Ring) -> usize {
 /// Unless `cheaters < n`.
 #[must_use]
 pub fn best_coin(n: usize, cheaters: usize, ring: Ring) -> f64 {
-    assert!(
-        cheaters < n,
-        "{cheaters} cheaters on a ring of {n}: no honest member is left"
-    );
-    if cheaters <= largest(n, ring) {
-        0.5
-    } else {
-        1.0
-    }
+    assert!(cheaters < n, "{cheaters} cheaters on a ring of {n}: no honest member is left");
+    if cheaters <= largest(n, ring) { 0.5 } else { 1.0 }
 }
 
 /// Theorem 2: the probability that one of a segment of `cheaters` is elected, for any choice of
@@ -54,9 +47,6 @@ pub fn best_coin(n: usize, cheaters: usize, ring: Ring) -> f64 {
 /// If there are so many that they control the coin.
 #[must_use]
 pub fn elected(n: usize, cheaters: usize, ring: Ring) -> f64 {
-    assert!(
-        cheaters <= largest(n, ring),
-        "{cheaters} cheaters own the coin of a ring of {n}"
-    );
+    assert!(cheaters <= largest(n, ring), "{cheaters} cheaters own the coin of a ring of {n}");
     cheaters as f64 / n as f64
 }

@@ -60,10 +60,7 @@ pub fn false_alarm(n: usize, limit: StallLimit) -> f64 {
 /// If `n < 2`, or unless `0 < at_most < 1`.
 #[must_use]
 pub fn least_limit(n: usize, at_most: f64) -> StallLimit {
-    assert!(
-        at_most > 0.0 && at_most < 1.0,
-        "false alarm {at_most}: need above 0, below 1"
-    );
+    assert!(at_most > 0.0 && at_most < 1.0, "false alarm {at_most}: need above 0, below 1");
     // This limit is always enough: the sizes from two on have 2^-limit, 4^-limit, and so on.
     let enough = (1.0 - at_most.log2()).ceil() as u32;
     let (mut too_few, mut limit) = (0, enough);

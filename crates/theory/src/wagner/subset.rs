@@ -14,10 +14,7 @@ use super::{Compare, check_ring};
 /// Unless `0 < heads < active`.
 #[must_use]
 pub fn flips_to_decide(heads: usize, active: usize, compare: Compare) -> f64 {
-    assert!(
-        0 < heads && heads < active,
-        "{heads} heads of {active} active: nothing to decide"
-    );
+    assert!(0 < heads && heads < active, "{heads} heads of {active} active: nothing to decide");
     let denominator = active / greatest_common_divisor(heads, active);
     if !denominator.is_power_of_two() {
         return 2.0;
@@ -58,9 +55,7 @@ pub fn survivors(active: usize) -> Vec<f64> {
 /// heads.
 pub(super) fn expected_flips(heads: &[f64], compare: Compare) -> f64 {
     let active = heads.len() - 1;
-    (1..active)
-        .map(|number| heads[number] * flips_to_decide(number, active, compare))
-        .sum()
+    (1..active).map(|number| heads[number] * flips_to_decide(number, active, compare)).sum()
 }
 
 /// The distribution of the heads among `flips` fair flips.
@@ -85,9 +80,5 @@ fn with_one_more(law: &[f64]) -> Vec<f64> {
 }
 
 fn greatest_common_divisor(a: usize, b: usize) -> usize {
-    if b == 0 {
-        a
-    } else {
-        greatest_common_divisor(b, a % b)
-    }
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }

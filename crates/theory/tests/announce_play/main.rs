@@ -16,13 +16,8 @@ use play::{Chance, Outcome, play};
 const RUNS: u32 = 20_000;
 /// The permitted deviation of a mean in standard errors: about one in two million exceeds it.
 const ERRORS: f64 = 5.0;
-const ALGORITHMS: [Algorithm; 5] = [
-    Algorithm::LeA,
-    Algorithm::LeS,
-    Algorithm::LeM,
-    Algorithm::Sup,
-    Algorithm::Al,
-];
+const ALGORITHMS: [Algorithm; 5] =
+    [Algorithm::LeA, Algorithm::LeS, Algorithm::LeM, Algorithm::Sup, Algorithm::Al];
 
 #[test]
 fn elections_cost_what_the_formulas_say() {
@@ -44,12 +39,7 @@ fn models() -> Vec<Model> {
         (4, Loss::Correlated(0.4)),
         (4, Loss::Uncorrelated(0.4)),
     ];
-    let timings = [
-        (1.3, 2.0, 0.2),
-        (2.0, 0.7, 0.15),
-        (1.0, 0.6, 0.8),
-        (1.0, 1.5, 0.0),
-    ];
+    let timings = [(1.3, 2.0, 0.2), (2.0, 0.7, 0.15), (1.0, 0.6, 0.8), (1.0, 1.5, 0.0)];
     for (members, loss) in networks {
         for (suppress_interval, announce_interval, delay) in timings {
             for wake in [Wake::Uniform, Wake::Exponential { rate: 3.0 }] {
@@ -78,27 +68,19 @@ fn compare(algorithm: Algorithm, model: &Model, seed: u64) -> usize {
     };
     let metrics: [Metric; 5] = [
         ("last send", last_send(algorithm, model), |o| o.last_send),
-        (
-            "last send of the first round",
-            last_send_of_first_round(algorithm, model),
-            |o| o.last_send_of_first_round,
-        ),
-        (
-            "first-round messages",
-            first_round_messages(algorithm, model),
-            |o| o.first_round_messages,
-        ),
-        (
-            "messages until heard",
-            messages_until_heard(algorithm, model),
-            |o| o.messages_until_heard,
-        ),
+        ("last send of the first round", last_send_of_first_round(algorithm, model), |o| {
+            o.last_send_of_first_round
+        }),
+        ("first-round messages", first_round_messages(algorithm, model), |o| {
+            o.first_round_messages
+        }),
+        ("messages until heard", messages_until_heard(algorithm, model), |o| {
+            o.messages_until_heard
+        }),
         ("messages until sent", until_sent, |o| o.messages_until_sent),
     ];
     let mut chance = Chance(seed);
-    let outcomes: Vec<Outcome> = (0..RUNS)
-        .map(|_| play(algorithm, model, &mut chance))
-        .collect();
+    let outcomes: Vec<Outcome> = (0..RUNS).map(|_| play(algorithm, model, &mut chance)).collect();
     let mut compared = 0;
     for (name, formula, metric) in metrics {
         let Some(expected) = formula else { continue };
@@ -134,10 +116,7 @@ fn first_round_by_enumeration() {
             assert_eq!(law.len(), expected.len());
             for (i, (got, expected)) in law.iter().zip(&expected).enumerate() {
                 let error = (got - expected).abs();
-                assert!(
-                    error < 1e-13,
-                    "Q({i},{n}) = {got}, not {expected}; loss {loss}"
-                );
+                assert!(error < 1e-13, "Q({i},{n}) = {got}, not {expected}; loss {loss}");
             }
         }
     }
@@ -190,19 +169,12 @@ fn departure_of_the_leader() {
         (6, Loss::Uncorrelated(0.6), 1.0),
         (6, Loss::Uncorrelated(0.5), 2.7),
     ] {
-        let model = Model {
-            suppress_interval,
-            ..Model::of_the_chapter(members, loss)
-        };
+        let model = Model { suppress_interval, ..Model::of_the_chapter(members, loss) };
         for algorithm in [Algorithm::LeA, Algorithm::LeS] {
             let expected = leader_departure(algorithm, &model, 40.0, 0.5).unwrap();
             let mut chance = Chance(members);
             let samples = (0..RUNS).map(|_| play_departure(algorithm, &model, 40.0, &mut chance));
-            assert_mean(
-                &format!("departure, {algorithm:?}, {model:?}"),
-                expected,
-                samples,
-            );
+            assert_mean(&format!("departure, {algorithm:?}, {model:?}"), expected, samples);
         }
     }
 }
@@ -252,15 +224,12 @@ fn missed(loss: f64, chance: &mut Chance) -> f64 {
 
 #[test]
 fn second_best_wakes_second_by_priority() {
-    let model = Model {
-        wake: Wake::Exponential { rate: 4.0 },
-        ..Model::of_the_chapter(6, Loss::None)
-    };
+    let model =
+        Model { wake: Wake::Exponential { rate: 4.0 }, ..Model::of_the_chapter(6, Loss::None) };
     let mut chance = Chance(7);
     let samples = (0..RUNS).map(|_| {
-        let mut wake_ups: Vec<f64> = (0..7)
-            .map(|_| model.wake.quantile(1.0 - chance.draw()))
-            .collect();
+        let mut wake_ups: Vec<f64> =
+            (0..7).map(|_| model.wake.quantile(1.0 - chance.draw())).collect();
         wake_ups.sort_by(f64::total_cmp);
         3.0 + 2.0 * model.delay + wake_ups[1] - 0.5
     });

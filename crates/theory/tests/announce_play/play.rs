@@ -45,11 +45,7 @@ pub(crate) fn play(algorithm: Algorithm, model: &Model, chance: &mut Chance) -> 
             break;
         }
         let heard = |message: &&Sent| message.at + model.delay < now && !message.lost[from];
-        if sent
-            .iter()
-            .filter(heard)
-            .any(|m| yields(algorithm, from, m.from))
-        {
+        if sent.iter().filter(heard).any(|m| yields(algorithm, from, m.from)) {
             next[from] = None;
             continue;
         }
@@ -58,11 +54,7 @@ pub(crate) fn play(algorithm: Algorithm, model: &Model, chance: &mut Chance) -> 
             outcome.last_send_of_first_round = now;
         }
         outcome.messages_until_heard += f64::from(u8::from(!over));
-        sent.push(Sent {
-            at: now,
-            from,
-            lost: losses(model.loss, members, chance),
-        });
+        sent.push(Sent { at: now, from, lost: losses(model.loss, members, chance) });
         if last_to_hear.is_none() && from == 0 && all_heard_leader(&sent, members) {
             last_to_hear = Some(now);
             outcome.messages_until_sent = outcome.messages_until_heard;
@@ -93,10 +85,7 @@ fn wake_ups(algorithm: Algorithm, model: &Model, chance: &mut Chance) -> Vec<f64
 }
 
 fn earliest(next: &[Option<f64>]) -> Option<(f64, usize)> {
-    let due = next
-        .iter()
-        .enumerate()
-        .filter_map(|(i, at)| at.map(|at| (at, i)));
+    let due = next.iter().enumerate().filter_map(|(i, at)| at.map(|at| (at, i)));
     due.min_by(|a, b| a.0.total_cmp(&b.0))
 }
 

@@ -8,18 +8,9 @@ use play::{Answer, Game, play};
 
 const LOSSES: [Loss; 4] = [
     Loss::NONE,
-    Loss {
-        reply: 0.2,
-        multicast: 0.0,
-    },
-    Loss {
-        reply: 0.0,
-        multicast: 0.3,
-    },
-    Loss {
-        reply: 0.4,
-        multicast: 0.1,
-    },
+    Loss { reply: 0.2, multicast: 0.0 },
+    Loss { reply: 0.0, multicast: 0.3 },
+    Loss { reply: 0.4, multicast: 0.1 },
 ];
 
 /// `L`, `U`, hosts, `c`.
@@ -51,19 +42,8 @@ fn assert_algorithm(algorithm: Algorithm, answer: Answer, is_twice: bool) {
     for (least, most, hosts, c) in CASES {
         for loss in LOSSES {
             let seats = Seats { least, most };
-            let election = Election {
-                loss,
-                ..Election::new(seats, hosts, algorithm, c)
-            };
-            let game = Game {
-                seats,
-                hosts,
-                c,
-                loss,
-                answer,
-                twice: is_twice,
-                first: hosts as f64,
-            };
+            let election = Election { loss, ..Election::new(seats, hosts, algorithm, c) };
+            let game = Game { seats, hosts, c, loss, answer, twice: is_twice, first: hosts as f64 };
             assert_played(&format!("{algorithm:?}"), election.cost(), &game);
         }
     }
@@ -177,11 +157,7 @@ fn solve(mut rows: Vec<Vec<f64>>) -> Vec<f64> {
     let n = rows.len();
     for column in 0..n {
         let pivot = (column..n)
-            .max_by(|one, other| {
-                rows[*one][column]
-                    .abs()
-                    .total_cmp(&rows[*other][column].abs())
-            })
+            .max_by(|one, other| rows[*one][column].abs().total_cmp(&rows[*other][column].abs()))
             .expect("a row is left");
         rows.swap(column, pivot);
         let pivot = rows[column].clone();
@@ -194,9 +170,7 @@ fn solve(mut rows: Vec<Vec<f64>>) -> Vec<f64> {
             }
         }
     }
-    (0..n)
-        .map(|index| rows[index][n] / rows[index][index])
-        .collect()
+    (0..n).map(|index| rows[index][n] / rows[index][index]).collect()
 }
 
 #[test]

@@ -125,11 +125,7 @@ fn outcomes(game: &Game, drawing: u64, chance: f64) -> (BTreeMap<Outcome, f64>, 
             continue;
         }
         let luck = |is_in: bool| if is_in { chance } else { 1.0 - chance };
-        let both = if game.twice {
-            luck(one) * luck(two)
-        } else {
-            luck(one)
-        };
+        let both = if game.twice { luck(one) * luck(two) } else { luck(one) };
         let (one, two) = (u64::from(one), u64::from(two));
         let weight = (1.0 - multicast) * both;
         each.push(((one, one, two, two), weight * (1.0 - reply)));

@@ -51,7 +51,5 @@ pub(crate) fn family(id: &str) -> String {
 
 /// A parameter of an entry.
 pub(crate) fn number(params: &Value, name: &str) -> u64 {
-    params[name]
-        .as_u64()
-        .unwrap_or_else(|| panic!("no number {name} in {params}"))
+    params[name].as_u64().unwrap_or_else(|| panic!("no number {name} in {params}"))
 }

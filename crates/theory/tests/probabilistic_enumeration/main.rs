@@ -34,19 +34,14 @@ fn is_connected(members: usize, edges: u32) -> bool {
     for (index, (one, other)) in pairs.enumerate() {
         if bit(edges, index) {
             let (old, new) = (part[one], part[other]);
-            part.iter_mut()
-                .filter(|it| **it == old)
-                .for_each(|it| *it = new);
+            part.iter_mut().filter(|it| **it == old).for_each(|it| *it = new);
         }
     }
     part.iter().all(|it| *it == part[0])
 }
 
 fn assert_close(what: &str, got: f64, expected: f64) {
-    assert!(
-        (got - expected).abs() < 1e-12,
-        "{what}: {got}, not {expected}"
-    );
+    assert!((got - expected).abs() < 1e-12, "{what}: {got}, not {expected}");
 }
 
 #[test]
@@ -82,10 +77,7 @@ fn all_ends(choices: &[usize], view: f64, loss: f64, order: Order) -> Vec<End> {
     for (knows, probability) in all_views(choices.len(), view) {
         let weighted = ends(choices, knows, loss, order)
             .into_iter()
-            .map(|end| End {
-                probability: end.probability * probability,
-                ..end
-            });
+            .map(|end| End { probability: end.probability * probability, ..end });
         all.extend(weighted);
     }
     all
@@ -122,11 +114,7 @@ fn agreement_without_loss_agrees_with_enumeration() {
             let mut known = 0.0;
             for (knowing, probability) in cases(members, view).filter(|(case, _)| *case > 0) {
                 let choice = |member| {
-                    if bit(knowing, member) {
-                        members
-                    } else {
-                        member
-                    }
+                    if bit(knowing, member) { members } else { member }
                 };
                 let choices: Vec<usize> = (0..members).map(choice).collect();
                 let ends = all_ends(&choices, view, 0.0, Order::OldestFirst);
@@ -150,10 +138,7 @@ fn bounds_with_loss_hold() {
                     let bound = agreement_bound(members as u64, view, loss);
                     let case = format!("{members} members, view {view}, loss {loss}, {order:?}");
                     assert!(bound <= played + 1e-12, "{case}: {bound}, not {played}");
-                    assert!(
-                        played - bound < 0.25,
-                        "{case}: {bound} is far from {played}"
-                    );
+                    assert!(played - bound < 0.25, "{case}: {bound} is far from {played}");
                 }
             }
         }
@@ -198,19 +183,11 @@ fn p6_new_choices_cost_below_half_a_cube_without_answers() {
 #[test]
 fn success_of_a_round_agrees_with_enumeration() {
     for members in [1, 2, 3_usize] {
-        for (view, crash, unicast_loss, multicast_loss) in [
-            (1.0, 0.0, 0.0, 0.0),
-            (0.4, 0.1, 0.2, 0.3),
-            (0.0, 0.2, 0.0, 0.5),
-            (0.7, 0.0, 0.5, 0.1),
-        ] {
-            let model = Model {
-                members: members as u64,
-                view,
-                crash,
-                unicast_loss,
-                multicast_loss,
-            };
+        for (view, crash, unicast_loss, multicast_loss) in
+            [(1.0, 0.0, 0.0, 0.0), (0.4, 0.1, 0.2, 0.3), (0.0, 0.2, 0.0, 0.5), (0.7, 0.0, 0.5, 0.1)]
+        {
+            let model =
+                Model { members: members as u64, view, crash, unicast_loss, multicast_loss };
             for k in 1..=members {
                 let what = format!("{model:?}, K {k}");
                 let got = success_corrected(&model, k as f64);
@@ -251,13 +228,7 @@ fn counted_success(model: &Model, members: usize, k: usize) -> f64 {
 
 #[test]
 fn p1_first_factor_agrees_with_enumeration() {
-    let model = Model {
-        members: 9,
-        view: 1.0,
-        crash: 0.2,
-        unicast_loss: 0.0,
-        multicast_loss: 0.1,
-    };
+    let model = Model { members: 9, view: 1.0, crash: 0.2, unicast_loss: 0.0, multicast_loss: 0.1 };
     for k in [1.0, 4.0, 6.5, 9.0] {
         let (entering, finishing) = (0.9 * k, 0.72 * k);
         let is_near = |number: u32, mean: f64| {

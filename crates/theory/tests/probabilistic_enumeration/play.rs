@@ -96,8 +96,7 @@ impl Relay {
         for other in 0..self.choice.len() {
             if other != member && self.knows[member][other] {
                 self.told += 1;
-                self.under_way
-                    .push_back((member, other, self.choice[member]));
+                self.under_way.push_back((member, other, self.choice[member]));
             }
         }
     }

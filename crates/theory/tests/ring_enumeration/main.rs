@@ -39,9 +39,7 @@ struct Extremes {
 }
 
 fn enumerate(n: usize, k: usize, play: impl Fn(&[usize], u32) -> Played) -> Extremes {
-    let sets: Vec<u32> = (0..1 << n)
-        .filter(|set: &u32| set.count_ones() as usize == k)
-        .collect();
+    let sets: Vec<u32> = (0..1 << n).filter(|set: &u32| set.count_ones() as usize == k).collect();
     let (mut least, mut most) = (None::<Played>, Played::default());
     let (mut sum, mut cases) = ([0; 3], 0);
     for priorities in arrangements(n) {
@@ -72,35 +70,18 @@ fn numbers(played: Played) -> [f64; 3] {
 }
 
 fn ring_numbers(cost: ChangRobertsCost) -> [f64; 3] {
-    assert_eq!(
-        cost.messages,
-        cost.messages_election + cost.messages_elected
-    );
-    [
-        cost.messages_election,
-        cost.messages_elected,
-        cost.delay_hops,
-    ]
+    assert_eq!(cost.messages, cost.messages_election + cost.messages_elected);
+    [cost.messages_election, cost.messages_elected, cost.delay_hops]
 }
 
 fn modified_numbers(cost: ModifiedRingCost) -> [f64; 3] {
-    assert_eq!(
-        cost.messages,
-        cost.messages_election + cost.messages_coordinator
-    );
-    [
-        cost.messages_election,
-        cost.messages_coordinator,
-        cost.delay_hops,
-    ]
+    assert_eq!(cost.messages, cost.messages_election + cost.messages_coordinator);
+    [cost.messages_election, cost.messages_coordinator, cost.delay_hops]
 }
 
 fn assert_close(got: [f64; 3], expected: [f64; 3], case: &str) {
     for (got, expected) in got.into_iter().zip(expected) {
-        assert!(
-            (got - expected).abs() < 1e-9,
-            "{case}: {got}, not {expected}"
-        );
+        assert!((got - expected).abs() < 1e-9, "{case}: {got}, not {expected}");
     }
 }
 
@@ -124,9 +105,7 @@ fn chang_roberts_by_enumeration() {
 #[test]
 fn modified_ring_by_enumeration() {
     for (n, k) in every_ring() {
-        let all = enumerate(n, k, |priorities, set| {
-            play_modified_ring(priorities, set, None)
-        });
+        let all = enumerate(n, k, |priorities, set| play_modified_ring(priorities, set, None));
         let cost = |order| modified_numbers(modified_ring(n as u64, k as u64, order));
         assert_eq!(cost(Order::Best), numbers(all.least), "best n={n} k={k}");
         assert_eq!(cost(Order::Worst), numbers(all.most), "worst n={n} k={k}");
@@ -137,9 +116,8 @@ fn modified_ring_by_enumeration() {
 #[test]
 fn literal_slide_by_enumeration() {
     for n in 2..=LARGEST_RING {
-        let all = enumerate(n, n, |priorities, set| {
-            play_chang_roberts(priorities, set, Start::Literal)
-        });
+        let all =
+            enumerate(n, n, |priorities, set| play_chang_roberts(priorities, set, Start::Literal));
         let cost = ring_numbers(chang_roberts_literal(n as u64));
         assert_close(cost, all.mean, &format!("n={n}"));
     }
@@ -233,10 +211,7 @@ fn mean_of_chang_roberts_is_its_sum_over_the_arcs() {
             };
             let expected = 2.0 * members + tokens * mean_arc;
             let got = chang_roberts(n, k, Order::Random).messages;
-            assert!(
-                (got / expected - 1.0).abs() < 1e-10,
-                "n={n} k={k}: {got}, not {expected}"
-            );
+            assert!((got / expected - 1.0).abs() < 1e-10, "n={n} k={k}: {got}, not {expected}");
         }
     }
 }

@@ -84,12 +84,8 @@ pub(crate) fn play_modified_ring(
         Coordinator(usize),
     }
     let n = priorities.len();
-    let position = |priority| {
-        priorities
-            .iter()
-            .position(|m| *m == priority)
-            .expect("a merit of the ring")
-    };
+    let position =
+        |priority| priorities.iter().position(|m| *m == priority).expect("a merit of the ring");
     let first_initiator = initiators.trailing_zeros() as usize;
     let mut dead = vec![false; n];
     let mut stands = vec![false; n];

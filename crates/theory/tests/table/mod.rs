@@ -27,10 +27,9 @@ pub(crate) fn assert_met(table: &str, count: usize, theory: impl Fn(&Value) -> O
         let expected = float(&point, "expected");
         match value {
             Some(value) if (value - expected).abs() <= tolerance => met += 1,
-            value => missed.push(format!(
-                "{}: {value:?}, not {expected} +- {tolerance}",
-                point["id"]
-            )),
+            value => {
+                missed.push(format!("{}: {value:?}, not {expected} +- {tolerance}", point["id"]));
+            }
         }
     }
     let misses = missed.len();
@@ -39,13 +38,9 @@ pub(crate) fn assert_met(table: &str, count: usize, theory: impl Fn(&Value) -> O
 }
 
 pub(crate) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
-    object[name]
-        .as_str()
-        .unwrap_or_else(|| panic!("no text {name} in {object}"))
+    object[name].as_str().unwrap_or_else(|| panic!("no text {name} in {object}"))
 }
 
 pub(crate) fn float(object: &Value, name: &str) -> f64 {
-    object[name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("no number {name} in {object}"))
+    object[name].as_f64().unwrap_or_else(|| panic!("no number {name} in {object}"))
 }

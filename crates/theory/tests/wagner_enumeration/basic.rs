@@ -14,10 +14,7 @@ pub(crate) struct Arc {
 impl Arc {
     /// Honest members that got `rightwards` messages at the front, and `leftwards` at the end.
     fn after(honest: usize, rightwards: usize, leftwards: usize, ring: Ring) -> Self {
-        let mut arc = Self {
-            left: vec![0; honest],
-            right: vec![0; honest],
-        };
+        let mut arc = Self { left: vec![0; honest], right: vec![0; honest] };
         loop {
             let mut is_quiet = true;
             for member in 0..honest {
@@ -68,17 +65,11 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn all_streams(n: usize, cheaters: usize) -> Self {
         let honest = n - cheaters;
-        let mut watch = Self {
-            faults: 0,
-            fewest: u64::MAX,
-        };
+        let mut watch = Self { faults: 0, fewest: u64::MAX };
         for flips in 0..1_u32 << honest {
             for streams in 0..1_u32 << (2 * n) {
-                let detect = faults(
-                    &bits(flips, honest),
-                    &bits(streams, n),
-                    &bits(streams >> n, n),
-                );
+                let detect =
+                    faults(&bits(flips, honest), &bits(streams, n), &bits(streams >> n, n));
                 if detect > 0 {
                     watch.faults += 1;
                     watch.fewest = watch.fewest.min(detect);

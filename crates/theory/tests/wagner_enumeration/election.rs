@@ -64,10 +64,7 @@ impl Election {
     pub(crate) fn play(n: usize, compare: Compare, limit: Option<u32>) -> Self {
         let mut of: Vec<Self> = Vec::new();
         for active in 0..1_usize << n {
-            let nothing = Self {
-                elected: vec![0.0; n],
-                ..Self::default()
-            };
+            let nothing = Self { elected: vec![0.0; n], ..Self::default() };
             let election = match active.count_ones() {
                 0 => nothing,
                 1 => {
@@ -186,14 +183,9 @@ pub(crate) fn informal_cheater(n: usize, parity: Parity, sees: Sees) -> f64 {
                     turn.worth += worth[next];
                 }
             }
-            Turn {
-                unchanged: turn.unchanged / weight,
-                worth: turn.worth / weight,
-            }
+            Turn { unchanged: turn.unchanged / weight, worth: turn.worth / weight }
         };
-        let turns: Vec<Turn> = (0..8)
-            .map(|it| turn(it >> 2, it >> 1 & 1, it & 1))
-            .collect();
+        let turns: Vec<Turn> = (0..8).map(|it| turn(it >> 2, it >> 1 & 1, it & 1)).collect();
         worth[active] = iterate(0.0, |value| {
             let of = |place: usize| turns[place].unchanged * value + turns[place].worth;
             match sees {

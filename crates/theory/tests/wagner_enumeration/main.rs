@@ -23,10 +23,7 @@ const RULES: [Compare; 2] = [Compare::Strict, Compare::NonStrict];
 #[track_caller]
 fn assert_close(got: f64, expected: f64, what: impl std::fmt::Debug) {
     let error = (got - expected).abs();
-    assert!(
-        error <= 1e-11 * expected.abs().max(1.0),
-        "{what:?}: {got}, not {expected}"
-    );
+    assert!(error <= 1e-11 * expected.abs().max(1.0), "{what:?}: {got}, not {expected}");
 }
 
 #[test]

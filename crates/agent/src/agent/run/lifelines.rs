@@ -20,10 +20,7 @@ impl Loop {
             }
             self.lifelines.remove(&number);
             if let Some((leader, address)) = leader {
-                let whose = Whose {
-                    group: number,
-                    leader,
-                };
+                let whose = Whose { group: number, leader };
                 let lifeline = Lifeline::hold(address, whose, self.notices.clone());
                 self.lifelines.insert(number, lifeline);
             }
@@ -57,10 +54,7 @@ impl Loop {
             return;
         };
         self.inquiries.insert(number, (leader, now));
-        let whose = Whose {
-            group: number,
-            leader,
-        };
+        let whose = Whose { group: number, leader };
         lifeline::inquire(address, whose, self.notices.clone());
     }
 }

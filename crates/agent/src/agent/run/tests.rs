@@ -41,11 +41,7 @@ fn config() -> AgentConfig {
 
 /// A sealed tenure message from `voter`.
 fn word(voter: &str, authority: u64) -> Vec<u8> {
-    let body = Body::Tenure {
-        to: member_id("me"),
-        authority,
-        message: &[],
-    };
+    let body = Body::Tenure { to: member_id("me"), authority, message: &[] };
     sealed(voter, body)
 }
 
@@ -75,15 +71,7 @@ async fn member() -> (Loop, u64) {
     let (list, port) = (authority.id(), udp_transport.address().port());
     let granted = (authority, InFlight::default());
     let group = config.groups[0].clone();
-    let mut group = Group::new(
-        group,
-        "me",
-        port,
-        clock::now(),
-        None,
-        granted,
-        entropy::system(),
-    );
+    let mut group = Group::new(group, "me", port, clock::now(), None, granted, entropy::system());
     for voter in VOTERS {
         let sender = Sender::new(voter, member_id(voter), Incarnation(1), 9);
         group.trust(&sender, (HOME, 9).into());
@@ -111,12 +99,9 @@ async fn lifeline_needs_a_sealed_hello_that_is_not_replayed() {
     let mut forged = hello.clone();
     forged[40] ^= 1;
     let stranger = sealed("d", Body::Lifeline);
-    for (frame, is_let_in) in [
-        (stranger, false),
-        (forged, false),
-        (hello.clone(), true),
-        (hello, false),
-    ] {
+    for (frame, is_let_in) in
+        [(stranger, false), (forged, false), (hello.clone(), true), (hello, false)]
+    {
         let (arrival, verdict) = Arrival::from_stranger(agent.udp_transport.address(), frame);
         agent.hear_arrival(clock::now(), arrival);
         assert_eq!(verdict.await, Ok(is_let_in));

@@ -12,9 +12,7 @@ impl PartialConfig {
             ("etcd", place(&group.etcd)),
             ("postgres", place(&group.postgres)),
         ];
-        let mut written = written
-            .into_iter()
-            .filter_map(|(field, place)| Some((field, place?)));
+        let mut written = written.into_iter().filter_map(|(field, place)| Some((field, place?)));
         let Some((authority, _)) = written.next() else {
             return group.refuse_terms();
         };
@@ -39,29 +37,19 @@ impl PartialConfig {
                 login: value(&group.etcd_user),
                 ca: value(&group.etcd_ca),
             },
-            (None, url) => StoreKind::Postgres {
-                url: url.unwrap_or_default(),
-            },
+            (None, url) => StoreKind::Postgres { url: url.unwrap_or_default() },
         };
         let era = match &group.era {
             Some(Sourced { value, place }) => {
                 let era = u16::try_from(*value).ok().filter(|era| *era <= era::LAST);
                 era.ok_or_else(|| Misfit {
                     place: *place,
-                    what: format!(
-                        "era {value} is beyond the last: choose at most {}",
-                        era::LAST
-                    ),
+                    what: format!("era {value} is beyond the last: choose at most {}", era::LAST),
                 })?
             }
             None => 0,
         };
-        Ok(AuthorityConfig::Store(StoreConfig {
-            store,
-            ttl,
-            era,
-            state,
-        }))
+        Ok(AuthorityConfig::Store(StoreConfig { store, ttl, era, state }))
     }
 }
 
@@ -75,9 +63,7 @@ impl PartialGroupConfig {
             ("etcd-user", place(&self.etcd_user)),
             ("etcd-ca", place(&self.etcd_ca)),
         ];
-        let mut written = terms
-            .into_iter()
-            .filter_map(|(field, place)| Some((field, place?)));
+        let mut written = terms.into_iter().filter_map(|(field, place)| Some((field, place?)));
         written.next().map_or(Ok(AuthorityConfig::Nobody), |(field, place)| {
             let what = format!(
                 "{field} means nothing where nobody grants tenure: name voters, etcd or postgres too"

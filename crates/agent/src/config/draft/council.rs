@@ -7,19 +7,12 @@ impl PartialGroupConfig {
     /// Returns the part in the council: a host by default.
     pub(super) fn council(&self) -> Result<CouncilPart, Misfit> {
         if let Some(CouncilPart::Off) = value(&self.council) {
-            let fields = [
-                ("class", place(&self.class)),
-                ("centre", place(&self.centre)),
-            ];
-            let mut written = fields
-                .into_iter()
-                .filter_map(|(field, place)| Some((field, place?)));
-            return written
-                .next()
-                .map_or(Ok(CouncilPart::Off), |(field, place)| {
-                    let what = format!("{field} means nothing with council off: it is for hosts");
-                    Err(Misfit { place, what })
-                });
+            let fields = [("class", place(&self.class)), ("centre", place(&self.centre))];
+            let mut written = fields.into_iter().filter_map(|(field, place)| Some((field, place?)));
+            return written.next().map_or(Ok(CouncilPart::Off), |(field, place)| {
+                let what = format!("{field} means nothing with council off: it is for hosts");
+                Err(Misfit { place, what })
+            });
         }
         let class = match &self.class {
             None => 0,

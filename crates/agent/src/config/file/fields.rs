@@ -12,21 +12,13 @@ pub struct Field {
 }
 
 const fn field(name: &'static str, default: &'static str, sample: &'static str) -> Field {
-    Field {
-        name,
-        default,
-        sample,
-    }
+    Field { name, default, sample }
 }
 
 /// The fields above the first `[[group]]`.
 pub const AGENT_FIELDS: &[Field] = &[
     field("name", "the host's name", "\"alpha\""),
-    field(
-        "bind",
-        "0.0.0.0:7400 or the next free port",
-        "\"0.0.0.0:7400\"",
-    ),
+    field("bind", "0.0.0.0:7400 or the next free port", "\"0.0.0.0:7400\""),
     field("interface", "the first that leads away", "\"10.0.0.1\""),
     field("http", "127.0.0.1:7480", "\"127.0.0.1:7480\""),
     field("metrics", "nowhere", "\"0.0.0.0:7481\""),
@@ -59,11 +51,7 @@ pub const GROUP_FIELDS: &[Field] = &[
     field("etcd", "none", "[\"http://10.0.0.9:2379\"]"),
     field("etcd-user", "none", "\"hustings:secret\""),
     field("etcd-ca", "none", "\"etcd-ca.pem\""),
-    field(
-        "postgres",
-        "none",
-        "\"postgresql://hustings@10.0.0.9/hustings\"",
-    ),
+    field("postgres", "none", "\"postgresql://hustings@10.0.0.9/hustings\""),
     field("era", "0", "1"),
     field("ttl", "2s", "\"2s\""),
     field("council", "host", "\"host\""),
@@ -77,9 +65,7 @@ pub const GROUP_FIELDS: &[Field] = &[
 /// Returns a sample value of the field `name`.
 pub(super) fn sample(name: &str) -> &'static str {
     let mut fields = AGENT_FIELDS.iter().chain(GROUP_FIELDS);
-    fields
-        .find(|field| field.name == name)
-        .map_or("", |field| field.sample)
+    fields.find(|field| field.name == name).map_or("", |field| field.sample)
 }
 
 /// True if errors must not show the value of a field.

@@ -28,9 +28,7 @@ pub fn read_keys(path: &Path) -> Result<Vec<Key>, String> {
         keys.push(key);
     }
     if keys.is_empty() {
-        return Err(format!(
-            "{shown} has no key: `hustings keys generate --out FILE` makes one"
-        ));
+        return Err(format!("{shown} has no key: `hustings keys generate --out FILE` makes one"));
     }
     Ok(keys)
 }

@@ -30,12 +30,7 @@ impl<'t> Table<'t> {
         fields: &'t DeTable<'t>,
         span: Range<usize>,
     ) -> Self {
-        Self {
-            path,
-            text,
-            fields,
-            span,
-        }
+        Self { path, text, fields, span }
     }
 
     pub(super) fn get(&self, field: &str) -> Option<&'t Spanned<DeValue<'t>>> {
@@ -54,10 +49,7 @@ impl<'t> Table<'t> {
             return Ok(());
         };
         let name = first.get_ref();
-        let remedy = match (
-            hint(name),
-            nearest(name, known.iter().map(|field| field.name)),
-        ) {
+        let remedy = match (hint(name), nearest(name, known.iter().map(|field| field.name))) {
             (Some(hint), _) => hint.to_owned(),
             (None, Some(nearest)) => format!("did you mean {nearest}?"),
             (None, None) => {
@@ -65,10 +57,7 @@ impl<'t> Table<'t> {
                 format!("choose {}", list(&names))
             }
         };
-        Err(self.complain_at(
-            &first.span(),
-            format!("{name}: no such field here: {remedy}"),
-        ))
+        Err(self.complain_at(&first.span(), format!("{name}: no such field here: {remedy}")))
     }
 
     /// Reads a text in quotes and parses it with `parse`.
@@ -101,11 +90,8 @@ impl<'t> Table<'t> {
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Read<Vec<T>> {
         self.read(field, "a list of texts in quotes", |value| {
-            let texts: Option<Vec<&str>> = value
-                .as_array()?
-                .iter()
-                .map(|it| it.get_ref().as_str())
-                .collect();
+            let texts: Option<Vec<&str>> =
+                value.as_array()?.iter().map(|it| it.get_ref().as_str()).collect();
             let parse = |text| match is_secret(field) {
                 true => parse(text),
                 false => parse(text).map_err(|refusal| format!("\"{text}\": {refusal}")),
@@ -116,15 +102,11 @@ impl<'t> Table<'t> {
 
     /// Reads a whole number that is not negative.
     pub(super) fn whole(&self, field: &'static str) -> Read<u64> {
-        self.read(
-            field,
-            "a whole number from 0 to 9223372036854775807",
-            |value| {
-                let number = value.as_integer()?;
-                let number = i64::from_str_radix(number.as_str(), number.radix()).ok()?;
-                u64::try_from(number).ok().map(Ok)
-            },
-        )
+        self.read(field, "a whole number from 0 to 9223372036854775807", |value| {
+            let number = value.as_integer()?;
+            let number = i64::from_str_radix(number.as_str(), number.radix()).ok()?;
+            u64::try_from(number).ok().map(Ok)
+        })
     }
 
     /// Reads a number in a range.
@@ -146,9 +128,7 @@ impl<'t> Table<'t> {
 
     /// Reads `true` or `false`.
     pub(super) fn flag(&self, field: &'static str) -> Read<bool> {
-        self.read(field, "true or false, without quotes,", |value| {
-            value.as_bool().map(Ok)
-        })
+        self.read(field, "true or false, without quotes,", |value| value.as_bool().map(Ok))
     }
 
     /// Reads a field with `parse`, which returns `None` if the value is not of the kind `needed`.
@@ -194,11 +174,7 @@ impl<'t> Table<'t> {
     }
 
     pub(super) fn complain_in(&self, place: Place, what: String) -> Complaint {
-        Complaint {
-            place: Some(place),
-            what,
-            file: Some(self.path.to_owned()),
-        }
+        Complaint { place: Some(place), what, file: Some(self.path.to_owned()) }
     }
 }
 

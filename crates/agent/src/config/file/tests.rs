@@ -68,10 +68,7 @@ fn every_field_takes_effect() {
          trace = \"web.jsonl\"\n[[group]]\nname = \"db\"\ntrace = \"/var/db.jsonl\"\n"
     ))
     .unwrap();
-    assert_eq!(
-        (config.name.as_str(), config.http, config.insecure),
-        ("alpha", None, true)
-    );
+    assert_eq!((config.name.as_str(), config.http, config.insecure), ("alpha", None, true));
     assert_eq!(config.bind.to_string(), "127.0.0.1:1");
     let metrics = config.metrics.map(|it| it.to_string());
     assert_eq!(metrics.as_deref(), Some("0.0.0.0:7481"));
@@ -79,10 +76,7 @@ fn every_field_takes_effect() {
     let [web, db] = &config.groups[..] else {
         panic!("two groups: {config:?}");
     };
-    assert_eq!(
-        (web.keys.len(), web.priority.0, web.multicast),
-        (2, 7, None)
-    );
+    assert_eq!((web.keys.len(), web.priority.0, web.multicast), (2, 7, None));
     assert_eq!(web.join, ["10.0.0.2:7400", "host:1"]);
     assert_eq!(web.trace.as_deref(), Some(Path::new("web.jsonl")));
     assert_eq!(db.trace.as_deref(), Some(Path::new("/var/db.jsonl")));
@@ -91,10 +85,7 @@ fn every_field_takes_effect() {
     };
     assert_eq!(bully.answer_within, Duration::from_millis(50));
     assert_eq!(bully.election_timeout, Some(Duration::from_secs(2)));
-    assert_eq!(
-        (db.name.as_str(), db.keys.len(), db.join.len()),
-        ("db", 0, 0)
-    );
+    assert_eq!((db.name.as_str(), db.keys.len(), db.join.len()), ("db", 0, 0));
 }
 
 #[test]
@@ -104,10 +95,7 @@ fn announce_family_reads_its_intervals() {
     assert_eq!(usual.suppress, Duration::from_millis(5));
     assert_eq!(usual.takeover, Takeover::Never);
     assert_eq!(usual.listen, Listen::Measured { miss: 1e-6 });
-    assert_eq!(
-        usual.listen_interval(usual.assumed_loss),
-        Some(Duration::from_millis(450))
-    );
+    assert_eq!(usual.listen_interval(usual.assumed_loss), Some(Duration::from_millis(450)));
     let told = announced(
         "announce = \"1s\"\nsuppress = \"20ms\"\nlisten = \"3s\"\nloss = 0\ntakeover = \"by-the-better\"\npatience = \"7ms\"",
     );
@@ -117,22 +105,10 @@ fn announce_family_reads_its_intervals() {
     assert_eq!(told.assumed_loss, 0.0);
     assert_eq!(told.takeover, Takeover::ByTheBetter);
     let election_timeout = Duration::from_millis(7);
-    assert_eq!(
-        told.joining,
-        Joining::SuppressThenQuery { election_timeout }
-    );
-    assert_eq!(
-        announced("protocol = \"announce\"").suppress,
-        Duration::ZERO
-    );
-    assert_eq!(
-        announced("protocol = \"earliest\"").criterion,
-        Criterion::EarliestWake
-    );
-    assert_eq!(
-        announced("listen-miss = 0.01").listen,
-        Listen::Measured { miss: 0.01 }
-    );
+    assert_eq!(told.joining, Joining::SuppressThenQuery { election_timeout });
+    assert_eq!(announced("protocol = \"announce\"").suppress, Duration::ZERO);
+    assert_eq!(announced("protocol = \"earliest\"").criterion, Criterion::EarliestWake);
+    assert_eq!(announced("listen-miss = 0.01").listen, Listen::Measured { miss: 0.01 });
 }
 
 #[test]
@@ -144,9 +120,7 @@ fn only_members_found_by_multicast_default_to_the_next_free_port() {
         ("bind = \"0.0.0.0:7400\"\n", "", "0.0.0.0:7400", false),
         ("bind = \"0.0.0.0:0\"\n", "", "0.0.0.0:0", false),
     ] {
-        let config = settle(&format!(
-            "{agent}insecure = true\n[[group]]\nname = \"web\"\n{lines}"
-        ));
+        let config = settle(&format!("{agent}insecure = true\n[[group]]\nname = \"web\"\n{lines}"));
         let config = config.unwrap();
         let settled = (config.bind.to_string(), config.next_free_port);
         assert_eq!(settled, (bind.to_owned(), is_next), "{agent}{lines}");
@@ -157,18 +131,8 @@ fn only_members_found_by_multicast_default_to_the_next_free_port() {
 #[test]
 fn defaults_have_the_ip_version_of_the_written_addresses() {
     for (agent, lines, bind, multicast) in [
-        (
-            "bind = \"[::1]:0\"",
-            "",
-            "[::1]:0",
-            Some("[ff05::4855]:7401"),
-        ),
-        (
-            "interface = \"fd00::2\"",
-            "",
-            "[::]:7400",
-            Some("[ff05::4855]:7401"),
-        ),
+        ("bind = \"[::1]:0\"", "", "[::1]:0", Some("[ff05::4855]:7401")),
+        ("interface = \"fd00::2\"", "", "[::]:7400", Some("[ff05::4855]:7401")),
         (
             "interface = \"fd00::2\"",
             "multicast = \"[ff05::1]:1\"",
@@ -205,26 +169,17 @@ fn defaults_have_the_ip_version_of_the_written_addresses() {
 fn errors_name_the_line_and_the_remedy() {
     for (text, complaint) in [
         ("", "h.toml: no group: an agent is a member of at least one"),
-        (
-            "name = \"alpha",
-            "h.toml:1: column 14: not TOML: invalid basic string, expected `\"`",
-        ),
+        ("name = \"alpha", "h.toml:1: column 14: not TOML: invalid basic string, expected `\"`"),
         (
             "name = alpha",
             "h.toml:1: column 8: not TOML: string values must be quoted, expected literal string",
         ),
-        (
-            "name = 5",
-            "h.toml:1: name = 5: a text in quotes is needed, as in name = \"alpha\"",
-        ),
+        ("name = 5", "h.toml:1: name = 5: a text in quotes is needed, as in name = \"alpha\""),
         (
             "\nname = \"a b\"\n[[group]]\nname = \"web\"",
             "h.toml:2: name `a b`: 1 to 64 letters, digits, dots, hyphens or underscores are needed",
         ),
-        (
-            "nme = \"a\"",
-            "h.toml:1: nme: no such field here: did you mean name?",
-        ),
+        ("nme = \"a\"", "h.toml:1: nme: no such field here: did you mean name?"),
         (
             "colour = 1",
             "h.toml:1: colour: no such field here: choose name, bind, interface, http, metrics, insecure, state or group",
@@ -285,22 +240,13 @@ fn errors_name_the_line_and_the_remedy() {
 #[test]
 fn errors_in_a_group_name_the_line_and_the_remedy() {
     for (lines, complaint) in [
-        (
-            "anounce = 1",
-            "anounce: no such field here: did you mean announce?",
-        ),
-        (
-            "bind = \"0.0.0.0:1\"",
-            "bind: no such field here: it belongs above the first [[group]]",
-        ),
+        ("anounce = 1", "anounce: no such field here: did you mean announce?"),
+        ("bind = \"0.0.0.0:1\"", "bind: no such field here: it belongs above the first [[group]]"),
         (
             "key = \"0123\"",
             "key: not a key: 64 hexadecimal digits are needed (`hustings keys generate` prints one)",
         ),
-        (
-            "key = 5",
-            "key: a text in quotes is needed, as in key = \"64 hexadecimal digits\"",
-        ),
+        ("key = 5", "key: a text in quotes is needed, as in key = \"64 hexadecimal digits\""),
         ("keys = []", "keys = []: give one key or more"),
         (
             "keys = [\"0123\"]",
@@ -326,34 +272,13 @@ fn errors_in_a_group_name_the_line_and_the_remedy() {
             "announce = 100",
             "announce = 100: a text in quotes is needed, as in announce = \"100ms\"",
         ),
-        (
-            "announce = \"0s\"",
-            "announce = \"0s\": too short: choose from 1ms to 1h",
-        ),
-        (
-            "announce = \"61m\"",
-            "announce = \"61m\": too long: choose from 1ms to 1h",
-        ),
-        (
-            "listen = \"1us\"",
-            "listen = \"1us\": too short: choose from 1ms to 24h, or auto",
-        ),
-        (
-            "listen = \"25h\"",
-            "listen = \"25h\": too long: choose from 1ms to 24h, or auto",
-        ),
-        (
-            "suppress = \"2h\"",
-            "suppress = \"2h\": too long: choose from 0s to 1h",
-        ),
-        (
-            "patience = \"1ns\"",
-            "patience = \"1ns\": too short: choose from 1ms to 1h",
-        ),
-        (
-            "bound = \"1ns\"",
-            "bound = \"1ns\": too short: choose from 1ms to 1h",
-        ),
+        ("announce = \"0s\"", "announce = \"0s\": too short: choose from 1ms to 1h"),
+        ("announce = \"61m\"", "announce = \"61m\": too long: choose from 1ms to 1h"),
+        ("listen = \"1us\"", "listen = \"1us\": too short: choose from 1ms to 24h, or auto"),
+        ("listen = \"25h\"", "listen = \"25h\": too long: choose from 1ms to 24h, or auto"),
+        ("suppress = \"2h\"", "suppress = \"2h\": too long: choose from 0s to 1h"),
+        ("patience = \"1ns\"", "patience = \"1ns\": too short: choose from 1ms to 1h"),
+        ("bound = \"1ns\"", "bound = \"1ns\": too short: choose from 1ms to 1h"),
         (
             "listen = \"soon\"",
             "listen = \"soon\": choose auto, or a duration: a number and a unit (ns, us, ms, s, m, h), as in 300ms",
@@ -362,14 +287,8 @@ fn errors_in_a_group_name_the_line_and_the_remedy() {
             "listen-miss = 1.0",
             "listen-miss = 1.0: a number, more than 0 and less than 1, is needed, as in listen-miss = 1e-6",
         ),
-        (
-            "loss = 1",
-            "loss = 1: a number, 0 or more and less than 1, is needed, as in loss = 0.1",
-        ),
-        (
-            "takeover = \"yes\"",
-            "takeover = \"yes\": choose never or by-the-better",
-        ),
+        ("loss = 1", "loss = 1: a number, 0 or more and less than 1, is needed, as in loss = 0.1"),
+        ("takeover = \"yes\"", "takeover = \"yes\": choose never or by-the-better"),
         (
             "multicast = \"10.0.0.1:7401\"",
             "multicast = \"10.0.0.1:7401\": not a multicast address: choose one, as in 239.255.72.85:7401 or [ff05::7401]:7401, or off",
@@ -411,27 +330,15 @@ fn contradicting_values_are_refused() {
             "bound = \"1s\"",
             "bound means nothing to protocol suppress: it is for bully and probabilistic",
         ),
-        (
-            "k = 5",
-            "k means nothing to protocol suppress: it is for probabilistic",
-        ),
-        (
-            "view = 30",
-            "view means nothing to protocol suppress: it is for probabilistic",
-        ),
+        ("k = 5", "k means nothing to protocol suppress: it is for probabilistic"),
+        ("view = 30", "view means nothing to protocol suppress: it is for probabilistic"),
         (
             "bound = \"5ms\"\nprotocol = \"none\"",
             "bound means nothing to protocol none: it elects nobody",
         ),
         ("class = 256", "class 256: choose from 0 to 255"),
-        (
-            "class = 1\ncouncil = \"off\"",
-            "class means nothing with council off: it is for hosts",
-        ),
-        (
-            "view = 7\nprotocol = \"probabilistic\"",
-            "view 7: choose from 8 to 1000",
-        ),
+        ("class = 1\ncouncil = \"off\"", "class means nothing with council off: it is for hosts"),
+        ("view = 7\nprotocol = \"probabilistic\"", "view 7: choose from 8 to 1000"),
         (
             "target = 0.9\nprotocol = \"bully\"",
             "target means nothing to protocol bully: it is for probabilistic",
@@ -453,10 +360,7 @@ fn contradicting_values_are_refused() {
             "takeover means nothing to protocol modified-ring: it is for announce, suppress and earliest",
         ),
     ] {
-        refused(
-            &group(lines),
-            &format!("h.toml:4: group `web`: {complaint}"),
-        );
+        refused(&group(lines), &format!("h.toml:4: group `web`: {complaint}"));
     }
     let twice = format!("{}\n[[group]]\nname = \"web\"", group(""));
     refused(&twice, "h.toml:6: group `web` is there twice");
@@ -466,10 +370,7 @@ fn contradicting_values_are_refused() {
         "h.toml:7: groups `web` and `db` would both be recorded in trace t: give each a file of its own, or choose one with --group",
     );
     let two_keys = group(&format!("key = \"{KEY}\"\nkey-file = \"web.key\""));
-    refused(
-        &two_keys,
-        "h.toml:5: key-file beside key: choose one of them",
-    );
+    refused(&two_keys, "h.toml:5: key-file beside key: choose one of them");
 }
 
 /// Every host would read the address as one of another network.
@@ -490,11 +391,7 @@ fn trace_path_is_relative_to_the_configuration_file() {
     let config = draft.settle().unwrap();
     let trace = config.groups[0].trace.as_deref();
     assert_eq!(trace, Some(Path::new("/etc/web.jsonl")));
-    assert!(
-        config.groups[0]
-            .sentence()
-            .ends_with("; trace /etc/web.jsonl")
-    );
+    assert!(config.groups[0].sentence().ends_with("; trace /etc/web.jsonl"));
 }
 
 /// A first round takes 3K/2 hops (rounded up, 21 for an adaptive K) of 5 ms and a spread of two
@@ -504,22 +401,13 @@ fn summary_shows_the_duration_of_a_round() {
     for (lines, told) in [
         ("", "K 7, 65ms for a first round"),
         ("view = 8\nk = 7", "K 7, 65ms for a first round"),
-        (
-            "view = 8\nk = 7\nmulticast = \"off\"",
-            "K 7, 265ms for a first round",
-        ),
-        (
-            "view = 8\nk = 7\njoin = [\"10.0.0.2:7400\"]",
-            "K 7, 265ms for a first round",
-        ),
+        ("view = 8\nk = 7\nmulticast = \"off\"", "K 7, 265ms for a first round"),
+        ("view = 8\nk = 7\njoin = [\"10.0.0.2:7400\"]", "K 7, 265ms for a first round"),
         (
             "view = 8\nmulticast = \"off\"",
             "K from the target 0.999, 415ms for a first round at most",
         ),
-        (
-            "target = 0.9",
-            "K from the target 0.9, 115ms for a first round at most",
-        ),
+        ("target = 0.9", "K from the target 0.9, 115ms for a first round at most"),
     ] {
         let config = settle(&group(&format!("protocol = \"probabilistic\"\n{lines}"))).unwrap();
         let sentence = config.groups[0].sentence();
@@ -530,9 +418,7 @@ fn summary_shows_the_duration_of_a_round() {
 
 #[test]
 fn missing_file_is_reported() {
-    let complaint = super::read(Path::new("/nowhere/h.toml"))
-        .unwrap_err()
-        .to_string();
+    let complaint = super::read(Path::new("/nowhere/h.toml")).unwrap_err().to_string();
     assert_eq!(
         complaint,
         "/nowhere/h.toml: cannot read it: No such file or directory (os error 2)"

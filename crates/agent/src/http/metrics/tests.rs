@@ -59,11 +59,7 @@ fn leader(group: &str, answers: [bool; 5]) -> GroupStatus {
     let name = ODD.to_owned();
     status.leadership.leads = true;
     status.leadership.changes = 4;
-    status.leadership.leader = Some(Peer {
-        name: name.clone(),
-        id: MemberId(1),
-        address: None,
-    });
+    status.leadership.leader = Some(Peer { name: name.clone(), id: MemberId(1), address: None });
     let voter = |answers: bool| VoterStatus {
         name: "voter".to_owned(),
         heard: None,
@@ -106,9 +102,7 @@ fn read(text: &str) -> Samples {
         let (name, rest) = line.split_once('{').expect("all have labels");
         let family = match name.strip_suffix("_total") {
             Some(counter) => (counter, "counter"),
-            None => name
-                .strip_suffix("_info")
-                .map_or((name, "gauge"), |info| (info, "info")),
+            None => name.strip_suffix("_info").map_or((name, "gauge"), |info| (info, "info")),
         };
         assert!(types.contains(&family), "{family:?} has a type");
         let (labels, value) = labels(rest);
@@ -171,18 +165,8 @@ fn holder_shows_its_tenure_and_unusual_names_are_escaped() {
     ] {
         check(&samples, name, &[group], Some(value));
     }
-    check(
-        &samples,
-        "leader_info",
-        &[group, ("leader", ODD)],
-        Some("1"),
-    );
-    check(
-        &samples,
-        "holder_info",
-        &[group, ("holder", ODD)],
-        Some("1"),
-    );
+    check(&samples, "leader_info", &[group, ("leader", ODD)], Some("1"));
+    check(&samples, "holder_info", &[group, ("holder", ODD)], Some("1"));
     let agent = [("member", ODD), ("version", "1.2.3")];
     check(&samples, "agent_info", &agent, Some("1"));
     for store in ["store_reachable", "store_shuts_out"] {
@@ -228,20 +212,15 @@ fn unknown_values_have_no_sample() {
 #[test]
 fn health_is_shown_as_the_status_has_it() {
     let mut cut_off = newcomer("web", Mode::Advisory);
-    cut_off.health = Health {
-        state: HealthState::CutOff,
-        level: Level::Bad,
-        summary: "not shown".to_owned(),
-    };
+    cut_off.health =
+        Health { state: HealthState::CutOff, level: Level::Bad, summary: "not shown".to_owned() };
     let mut council = newcomer("fleet", Mode::Advisory);
     council.health.state = HealthState::NoElection;
     council.health.level = Level::Good;
     let samples = read(&text(status(vec![cut_off, council])).unwrap());
-    for (state, web, fleet) in [
-        ("cut-off", "1", "0"),
-        ("no-election", "0", "1"),
-        ("leading", "0", "0"),
-    ] {
+    for (state, web, fleet) in
+        [("cut-off", "1", "0"), ("no-election", "0", "1"), ("leading", "0", "0")]
+    {
         let labels = |group| [("group", group), ("state", state)];
         check(&samples, "health", &labels("web"), Some(web));
         check(&samples, "health", &labels("fleet"), Some(fleet));
@@ -256,16 +235,8 @@ fn health_is_shown_as_the_status_has_it() {
 fn partial_view_metrics_are_shown() {
     let mut many = newcomer("many", Mode::Advisory);
     many.k = Some(12);
-    many.partial_view = Some(PartialViewStatus {
-        view: 30,
-        known: 29,
-        size: Some(300),
-    });
-    many.measured = Some(Measured {
-        loss: Some(0.125),
-        crash: Some(0.25),
-        view: Some(0.875),
-    });
+    many.partial_view = Some(PartialViewStatus { view: 30, known: 29, size: Some(300) });
+    many.measured = Some(Measured { loss: Some(0.125), crash: Some(0.25), view: Some(0.875) });
     let samples = read(&text(status(vec![many, newcomer("few", Mode::Advisory)])).unwrap());
     for (name, value) in [
         ("relaying", "12"),
@@ -285,10 +256,7 @@ fn every_counter_has_a_metric() {
     // The names come from the struct's fields, so that no counter can be forgotten.
     let fields = serde_json::to_value(Counters::default()).unwrap();
     let names: Vec<String> = fields.as_object().unwrap().keys().cloned().collect();
-    let counts = names
-        .iter()
-        .zip(1..)
-        .map(|(name, count)| (name.clone(), count));
+    let counts = names.iter().zip(1..).map(|(name, count)| (name.clone(), count));
     let counts: BTreeMap<String, u64> = counts.collect();
     let mut counted = newcomer("g", Mode::Advisory);
     counted.counters = serde_json::from_value(serde_json::to_value(&counts).unwrap()).unwrap();

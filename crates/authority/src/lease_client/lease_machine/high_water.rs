@@ -58,12 +58,7 @@ impl LeaseMachine {
     /// Handles a fence that another member claims to hold or to have held. Returns true if it is
     /// new.
     pub(in crate::lease_client) fn on_heard(&mut self, heard: Heard) -> bool {
-        let Heard {
-            by,
-            store,
-            fence,
-            holds,
-        } = heard;
+        let Heard { by, store, fence, holds } = heard;
         let reach = self.reach(store);
         if fence > reach && fence <= era::last(self.terms.era) {
             self.tell(LeaseEvent::OutOfReach { by, fence, reach });

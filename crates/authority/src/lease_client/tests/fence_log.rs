@@ -37,10 +37,7 @@ async fn claimed_fence_is_persisted_once_and_bounds_the_store() {
         }
         let why = lease_machine.shut_out().await;
         let last_count = format!("fence {}, but 10 was seen before", count + 1);
-        assert!(
-            why.contains(&last_count) && why.contains("raise `era`"),
-            "{why}"
-        );
+        assert!(why.contains(&last_count) && why.contains("raise `era`"), "{why}");
         assert_eq!(lease_machine.news().await, LeaseEvent::Gained(Fence(11)));
     }
 }
@@ -49,12 +46,7 @@ async fn claimed_fence_is_persisted_once_and_bounds_the_store() {
 #[tokio::test(start_paused = true)]
 async fn answer_under_way_when_a_higher_fence_is_claimed_ends_no_era() {
     let last_count = Some(StoreTag::of(7));
-    for (is_held, store) in [
-        (true, None),
-        (false, None),
-        (true, last_count),
-        (false, last_count),
-    ] {
+    for (is_held, store) in [(true, None), (false, None), (true, last_count), (false, last_count)] {
         let shop = Shop::open(TTL);
         shop.books().identity = store.map(|_| 7);
         let mut other = LeaseMachine::new(&shop, 1);
@@ -88,10 +80,7 @@ async fn fence_also_claimed_by_another_member_ends_the_era() {
         lease_machine.hear(fence);
     }
     let by = OTHER;
-    assert_eq!(
-        lease_machine.word().await,
-        LeaseEvent::Contested { by, fence }
-    );
+    assert_eq!(lease_machine.word().await, LeaseEvent::Contested { by, fence });
     assert_eq!(lease_machine.held(), None);
     assert_eq!(lease_machine.word().await, LeaseEvent::Lost(fence));
     let why = lease_machine.shut_out().await;
@@ -134,12 +123,7 @@ async fn fence_of_a_later_era_ends_only_this_era() {
 #[tokio::test(start_paused = true)]
 async fn fence_far_above_all_known_fences_is_ignored() {
     let by = OTHER;
-    for (count, store) in [
-        (0, None),
-        (9, None),
-        (0, Some(StoreTag(99))),
-        (9, Some(StoreTag(99))),
-    ] {
+    for (count, store) in [(0, None), (9, None), (0, Some(StoreTag(99))), (9, Some(StoreTag(99)))] {
         let shop = Shop::open(TTL);
         shop.books().count = count;
         let mut lease_machine = LeaseMachine::new(&shop, 1);
@@ -154,13 +138,7 @@ async fn fence_far_above_all_known_fences_is_ignored() {
             assert_eq!(lease_machine.word().await, word, "{store:?}");
         }
         pass(TTL * 3).await;
-        let kept = lease_machine
-            .kept
-            .lock()
-            .unwrap()
-            .last()
-            .cloned()
-            .unwrap_or_default();
+        let kept = lease_machine.kept.lock().unwrap().last().cloned().unwrap_or_default();
         assert_eq!(kept.highest.map_or(0, |it| it.0), known, "{store:?}");
         assert!(kept.heard.is_empty(), "{store:?}");
         assert_eq!(lease_machine.held().is_some(), known > 0, "it goes on");
@@ -172,11 +150,7 @@ async fn fence_far_above_all_known_fences_is_ignored() {
         }
         let kept = on_disk(&lease_machine);
         let highest = kept.heard.values().max().copied().max(kept.highest);
-        assert_eq!(
-            highest,
-            Some(Fence(known + 2 * counter::REACH)),
-            "{store:?}"
-        );
+        assert_eq!(highest, Some(Fence(known + 2 * counter::REACH)), "{store:?}");
     }
 }
 
@@ -227,18 +201,12 @@ async fn failed_write_is_retried_with_growing_pauses_and_reported() {
     }
     let pauses = failed_at.windows(2).map(|it| (it[1] - it[0]).0);
     let pauses: Vec<u64> = pauses.map(|it| it / 10_000_000 * 10).collect();
-    assert_eq!(
-        pauses,
-        [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]
-    );
+    assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
 
     is_broken.store(false, Ordering::SeqCst);
     pass(A_WHILE).await;
     assert_eq!(lease_machine.remembered(), [Fence(19)]);
-    assert!(
-        lease_machine.words.try_recv().is_err(),
-        "there is no more to say"
-    );
+    assert!(lease_machine.words.try_recv().is_err(), "there is no more to say");
     // After a success the pauses start from the shortest again.
     is_broken.store(true, Ordering::SeqCst);
     lease_machine.hear(Fence(20));
@@ -352,10 +320,7 @@ async fn restarted_member_knows_its_store_before_the_store_answers() {
     }
     pass(millis(100)).await;
     let high_water = on_disk(&lease_machine);
-    assert_eq!(
-        (high_water.highest, high_water.store),
-        (Some(Fence(10)), Some(StoreTag::of(7)))
-    );
+    assert_eq!((high_water.highest, high_water.store), (Some(Fence(10)), Some(StoreTag::of(7))));
     assert_eq!(high_water.heard, [(StoreTag::of(8), Fence(20))].into());
     assert_eq!(shop.books().asked, ["acquire"], "nobody asked it again");
 }

@@ -10,10 +10,7 @@ async fn set_back(high_water: u64, count: u64) -> (Shop, LeaseMachine) {
     let mut lease_machine = LeaseMachine::new(&shop, 1);
     assert_eq!(lease_machine.acquire().await, Fence(high_water));
     lease_machine.lease_client.request(Request::Release);
-    assert_eq!(
-        lease_machine.news().await,
-        LeaseEvent::Lost(Fence(high_water))
-    );
+    assert_eq!(lease_machine.news().await, LeaseEvent::Lost(Fence(high_water)));
     pass(millis(100)).await;
     shop.books().count = count;
     (shop, lease_machine)
@@ -34,21 +31,10 @@ async fn store_set_back_is_refused_until_it_passes_the_mark() {
     assert_eq!(lease_machine.word().await, LeaseEvent::ShutOut(None));
     assert_eq!(lease_machine.news().await, LeaseEvent::Gained(Fence(11)));
     let waited = clock() - noticed_at;
-    assert!(
-        waited >= TTL.into(),
-        "a holder of before may work: {waited}"
-    );
+    assert!(waited >= TTL.into(), "a holder of before may work: {waited}");
     assert!(waited < Duration::from(TTL + ANSWER_WITHIN), "{waited}");
-    assert_eq!(
-        lease_machine.remembered(),
-        [Fence(10), Fence(11)],
-        "and nothing else"
-    );
-    assert_eq!(
-        shop.books().asked.len(),
-        2 + 3 * 2 + 1,
-        "one attempt in a ttl"
-    );
+    assert_eq!(lease_machine.remembered(), [Fence(10), Fence(11)], "and nothing else");
+    assert_eq!(shop.books().asked.len(), 2 + 3 * 2 + 1, "one attempt in a ttl");
 }
 
 /// The mark is all that the member needs to persist.
@@ -99,11 +85,7 @@ async fn member_follows_a_holder_above_the_mark() {
     let mut other = LeaseMachine::new(&shop, 2);
     assert_eq!(other.acquire().await, Fence(11));
     lease_machine.hear(Fence(11));
-    assert_eq!(
-        lease_machine.word().await,
-        LeaseEvent::ShutOut(None),
-        "and nobody asked"
-    );
+    assert_eq!(lease_machine.word().await, LeaseEvent::ShutOut(None), "and nobody asked");
     drop(other);
     assert_eq!(lease_machine.news().await, LeaseEvent::Gained(Fence(12)));
 }
@@ -190,21 +172,11 @@ async fn members_that_know_all_fences_reuse_none_after_set_backs() {
 #[tokio::test(start_paused = true)]
 async fn members_that_have_not_asked_warn_of_a_holder_below_the_mark() {
     let store = Some(StoreTag::of(7));
-    let led = Seen {
-        highest: Some(Fence(10)),
-        store,
-        ..Seen::default()
-    };
-    let listened = Seen {
-        heard: [(StoreTag::of(7), Fence(10))].into(),
-        ..Seen::default()
-    };
-    for (high_water, hears) in [
-        (None, None),
-        (None, store),
-        (Some(led), store),
-        (Some(listened), store),
-    ] {
+    let led = Seen { highest: Some(Fence(10)), store, ..Seen::default() };
+    let listened = Seen { heard: [(StoreTag::of(7), Fence(10))].into(), ..Seen::default() };
+    for (high_water, hears) in
+        [(None, None), (None, store), (Some(led), store), (Some(listened), store)]
+    {
         let shop = Shop::open(TTL);
         let has_restarted = high_water.is_some();
         let mut lease_machine =
@@ -225,10 +197,7 @@ async fn members_that_have_not_asked_warn_of_a_holder_below_the_mark() {
         let LeaseEvent::ShutOut(Some(why)) = why else {
             panic!("{why:?}");
         };
-        assert!(
-            why.contains("holds fence 9 by the store, but 10 was seen before"),
-            "{why}"
-        );
+        assert!(why.contains("holds fence 9 by the store, but 10 was seen before"), "{why}");
         lease_machine.hear_of(hears, Fence(9));
         pass(millis(100)).await;
         assert!(lease_machine.words.try_recv().is_err(), "it is said once");
@@ -286,19 +255,13 @@ async fn blocked_store_is_reported_until_it_is_unblocked() {
     shop.books().block = Some("a key without a lease: delete it".to_owned());
     let mut lease_machine = LeaseMachine::new(&shop, 1);
     lease_machine.lease_client.request(Request::Acquire);
-    assert_eq!(
-        lease_machine.shut_out().await,
-        "a key without a lease: delete it"
-    );
+    assert_eq!(lease_machine.shut_out().await, "a key without a lease: delete it");
     pass(A_WHILE).await;
     assert!(lease_machine.words.try_recv().is_err(), "it is said once");
     assert!(
         lease_machine.lease_client.reachable() && !lease_machine.lease_client.is_held_elsewhere()
     );
-    assert!(
-        !shop.books().asked.contains(&"release"),
-        "nothing is granted"
-    );
+    assert!(!shop.books().asked.contains(&"release"), "nothing is granted");
     shop.books().block = None;
     assert_eq!(lease_machine.word().await, LeaseEvent::ShutOut(None));
     assert_eq!(lease_machine.news().await, LeaseEvent::Gained(Fence(1)));

@@ -74,10 +74,7 @@ pub(in crate::commands) enum NoAnswer {
 impl ClientOptions {
     pub(in crate::commands) fn client(&self) -> Client {
         let common = || {
-            ureq::Agent::config_builder()
-                .http_status_as_error(false)
-                .max_redirects(0)
-                .proxy(None) // the agent is on this host
+            ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).proxy(None) // the agent is on this host
         };
         let quick = common().timeout_global(Some(ANSWER_WITHIN)).build();
         let patient = common()
@@ -85,11 +82,7 @@ impl ClientOptions {
             .timeout_recv_response(Some(ANSWER_WITHIN))
             .timeout_per_read(Some(SILENCE))
             .build();
-        Client {
-            http: self.http,
-            quick: quick.into(),
-            patient: patient.into(),
-        }
+        Client { http: self.http, quick: quick.into(), patient: patient.into() }
     }
 }
 
@@ -119,11 +112,7 @@ impl Client {
         let (code, answer) = order(Path::new(socket), path)
             .map_err(|error| NoAnswer::Refused(unreachable(socket, &error)))?;
         let answer = read(&answer)?;
-        if (200..300).contains(&code) {
-            Ok(answer)
-        } else {
-            Err(refused(&answer))
-        }
+        if (200..300).contains(&code) { Ok(answer) } else { Err(refused(&answer)) }
     }
 
     /// Opens a stream that the agent never ends by itself.
@@ -170,10 +159,7 @@ fn refused(answer: &Value) -> NoAnswer {
 }
 
 fn object<T: DeserializeOwned>(mut answer: Answer) -> Result<T, NoAnswer> {
-    let text = answer
-        .body_mut()
-        .read_to_string()
-        .map_err(|_| NoAnswer::Nobody)?;
+    let text = answer.body_mut().read_to_string().map_err(|_| NoAnswer::Nobody)?;
     read(&text)
 }
 
@@ -240,16 +226,7 @@ fn unreachable(socket: &str, error: &io::Error) -> String {
 
 /// Describes the leadership of a group in one sentence.
 pub(in crate::commands) fn in_words(leadership: &Leadership) -> String {
-    let Leadership {
-        group,
-        elects,
-        leader,
-        leads,
-        member,
-        mode,
-        fence,
-        ..
-    } = leadership;
+    let Leadership { group, elects, leader, leads, member, mode, fence, .. } = leadership;
     let tenure = match (mode, fence) {
         (Mode::Fenced, Some(fence)) => format!(", fence {fence}"),
         (Mode::Fenced, None) | (Mode::Advisory, _) => String::new(),
@@ -264,10 +241,7 @@ pub(in crate::commands) fn in_words(leadership: &Leadership) -> String {
         (None, _) => format!("group {group}: nobody leads"),
         (Some(_), true) => format!("group {group}: {member} leads (this member){tenure}"),
         (Some(leader), false) => match leader.address {
-            Some(address) => format!(
-                "group {group}: {} {verb}, at {address}{tenure}",
-                leader.name
-            ),
+            Some(address) => format!("group {group}: {} {verb}, at {address}{tenure}", leader.name),
             None => format!("group {group}: {} {verb}{tenure}", leader.name),
         },
     }

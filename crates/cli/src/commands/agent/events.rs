@@ -103,10 +103,7 @@ impl Printer {
             time_ns: leadership.since.0,
             member: &leadership.member,
             group: &leadership.group,
-            leader: leadership
-                .leader
-                .as_ref()
-                .map(|leader| leader.name.as_str()),
+            leader: leadership.leader.as_ref().map(|leader| leader.name.as_str()),
             leads: leadership.leads,
             fence: leadership.fence,
             changes: leadership.changes,

@@ -10,13 +10,7 @@ use tracing_subscriber::filter::LevelFilter;
 #[derive(Debug, Args)]
 pub(crate) struct LogOptions {
     /// The level of detail of the log on standard error
-    #[arg(
-        long,
-        value_enum,
-        value_name = "LEVEL",
-        env = "HUSTINGS_LOG",
-        default_value = "info"
-    )]
+    #[arg(long, value_enum, value_name = "LEVEL", env = "HUSTINGS_LOG", default_value = "info")]
     log: Level,
 }
 
@@ -61,10 +55,7 @@ impl LogOptions {
 /// Returns true if colours should be written to `stream`: it is a terminal and `NO_COLOR` is not
 /// set.
 pub(in crate::commands) fn shows_colours(stream: &impl IsTerminal) -> bool {
-    has_colours(
-        stream.is_terminal(),
-        std::env::var_os("NO_COLOR").as_deref(),
-    )
+    has_colours(stream.is_terminal(), std::env::var_os("NO_COLOR").as_deref())
 }
 
 /// Returns true if colours should be written. By the convention of no-color.org an empty `NO_COLOR`
@@ -124,9 +115,6 @@ mod tests {
         let event = "WARN etcd said: no\r\n2031-01-01 INFO alpha leads\n";
         log.write_all(event.as_bytes()).expect("memory takes it");
         let written = String::from_utf8(log.0).expect("text");
-        assert_eq!(
-            written,
-            "WARN etcd said: no\\r\\n2031-01-01 INFO alpha leads\n"
-        );
+        assert_eq!(written, "WARN etcd said: no\\r\\n2031-01-01 INFO alpha leads\n");
     }
 }

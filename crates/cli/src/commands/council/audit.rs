@@ -48,9 +48,7 @@ pub(super) struct Auditing {
 impl Auditing {
     pub(super) fn coin(&self) -> Coin {
         match &self.public_coin {
-            Some(text) => Coin::Public {
-                seed: public_seed(text),
-            },
+            Some(text) => Coin::Public { seed: public_seed(text) },
             None => Coin::Private,
         }
     }
@@ -134,16 +132,9 @@ impl Verdict {
                 verdict.notes.push(note);
                 of_which = format!("session {session}: ");
             }
-            let checked = Session {
-                rules,
-                lines,
-                names,
-                is_last: last == Some(session),
-            };
+            let checked = Session { rules, lines, names, is_last: last == Some(session) };
             let found = checked.check(&mut verdict).into_iter();
-            verdict
-                .faults
-                .extend(found.map(|it| of_which.clone() + &it));
+            verdict.faults.extend(found.map(|it| of_which.clone() + &it));
         }
         verdict
     }
@@ -185,9 +176,7 @@ impl Session<'_> {
             verdict.summary.council = self.lines.last().map_or(Vec::new(), council);
         }
         let classes = 0..self.rules.chambers.len() as u16;
-        classes
-            .flat_map(|class| self.check_class(class, verdict))
-            .collect()
+        classes.flat_map(|class| self.check_class(class, verdict)).collect()
     }
 
     fn check_class(&self, class: u16, verdict: &mut Verdict) -> Vec<String> {
@@ -214,11 +203,7 @@ impl Session<'_> {
                 (self.undrawn(class, open, verdict), None)
             }
             Replay::Elected(elected) => {
-                let drawn = Drawn {
-                    elected,
-                    first,
-                    later,
-                };
+                let drawn = Drawn { elected, first, later };
                 let found = judge(class, lines, &drawn, names);
                 verdict.notes.extend(found.notes.iter().cloned());
                 verdict.summary.add(&drawn, &found);
@@ -241,10 +226,9 @@ impl Session<'_> {
             let held = |drawn: &Drawn<'_>| drawn.sat(class, (it.host, it.round), lines);
             it.cause != Cause::Missing || drawn.as_ref().is_some_and(|it| !held(it))
         });
-        for (disputes, reserve) in [
-            (of_first, ","),
-            (of_later, ", if it had heard what was said before,"),
-        ] {
+        for (disputes, reserve) in
+            [(of_first, ","), (of_later, ", if it had heard what was said before,")]
+        {
             for dispute in disputes {
                 let told = told_of(dispute, reserve, class, names);
                 match dispute.cause {
@@ -379,15 +363,9 @@ impl Summary {
     /// Returns the questions that the record leaves open. If there are none, the record is a proof.
     fn open(&self) -> Vec<String> {
         let open = [
-            (
-                self.missing,
-                "replies that had to come and are not on record",
-            ),
+            (self.missing, "replies that had to come and are not on record"),
             (self.late, "replies that came late, as the centre says"),
-            (
-                self.missed_calls,
-                "replies of hosts that have missed calls, as only the replies say",
-            ),
+            (self.missed_calls, "replies of hosts that have missed calls, as only the replies say"),
             (self.seatless, "hosts that were elected and have no seat"),
             (
                 self.later_seats,
@@ -397,14 +375,10 @@ impl Summary {
                 self.ambiguous,
                 "lines with the same rounds and other seats, of which only the centre says which came later",
             ),
-            (
-                self.untold,
-                "seats and classes of which the record does not tell enough",
-            ),
+            (self.untold, "seats and classes of which the record does not tell enough"),
         ];
         let open = open.iter().filter(|(number, _)| *number > 0);
-        open.map(|(number, what)| format!("{what}: {number}"))
-            .collect()
+        open.map(|(number, what)| format!("{what}: {number}")).collect()
     }
 
     /// Describes the proved council. Lines may have been left out or added, so the names identify
@@ -470,12 +444,7 @@ fn host(line: &str) -> Result<(&str, u16), String> {
 
 fn candidates(names: &Names<'_>, class: u16) -> Vec<Candidate> {
     let of_class = names.iter().filter(|(_, (_, its))| *its == class);
-    of_class
-        .map(|(id, _)| Candidate {
-            priority: Priority(0),
-            id: *id,
-        })
-        .collect()
+    of_class.map(|(id, _)| Candidate { priority: Priority(0), id: *id }).collect()
 }
 
 fn read(path: &Path) -> Result<String, String> {

@@ -150,12 +150,7 @@ impl Troupe {
             let voice = self.voice.clone();
             thread::spawn(move || listen(index, pid, output, &voice));
         }
-        Ok(Agent {
-            process,
-            off: false,
-            up: None,
-            names: None,
-        })
+        Ok(Agent { process, off: false, up: None, names: None })
     }
 
     pub(super) fn pid(&self, player: Player) -> u32 {
@@ -304,11 +299,7 @@ impl Named {
             Some((known, since)) if known == fence => (fence, since),
             Some(_) | None => (fence, at),
         });
-        Some(Self {
-            since: same.map_or(at, |it| it.since),
-            leader,
-            tenure,
-        })
+        Some(Self { since: same.map_or(at, |it| it.since), leader, tenure })
     }
 }
 
@@ -371,20 +362,13 @@ mod tests {
         ];
         let other = named(&other).unwrap();
         let agreed = agreed(&[&first, &other]).unwrap();
-        assert_eq!(
-            (agreed.leader.to_string(), agreed.fence),
-            ("bravo".to_owned(), 3)
-        );
+        assert_eq!((agreed.leader.to_string(), agreed.fence), ("bravo".to_owned(), 3));
         assert_eq!((agreed.named, agreed.known), (Instant(9), Instant(438)));
     }
 
     #[test]
     fn leader_named_again_counts_from_then_on() {
-        let again = [
-            (1, Some("bravo"), Some(2)),
-            (2, None, None),
-            (3, Some("bravo"), None),
-        ];
+        let again = [(1, Some("bravo"), Some(2)), (2, None, None), (3, Some("bravo"), None)];
         let again = named(&again).unwrap();
         assert_eq!((again.since, again.tenure), (Instant(3), None));
         assert!(agreed(&[&again]).is_none());

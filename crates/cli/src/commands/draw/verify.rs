@@ -113,27 +113,19 @@ fn in_words(found: &Verification) -> String {
 
 /// Describes the times of the draw. After a dispute, the time may be in other members' logs.
 fn times_in_words(times: Times) -> String {
-    let last = times
-        .last_message
-        .map_or_else(String::new, |it| format!(", heard the last message {it}"));
-    format!(
-        "    by its clock it began {}{last}, and signed {}\n",
-        times.began, times.concluded
-    )
+    let last =
+        times.last_message.map_or_else(String::new, |it| format!(", heard the last message {it}"));
+    format!("    by its clock it began {}{last}, and signed {}\n", times.began, times.concluded)
 }
 
 fn finding_in_words(finding: &Finding) -> String {
     let Finding { who, weight, what } = finding;
     match weight {
         Weight::Proven => format!("proven: {}: {what}", who.join(", ")),
-        Weight::Unanswered => format!(
-            "unanswered: {}: {what}: their transcripts could answer it",
-            who.join(", ")
-        ),
-        Weight::Either => format!(
-            "either {}, or the link between them: {what}",
-            who.join(" or ")
-        ),
+        Weight::Unanswered => {
+            format!("unanswered: {}: {what}: their transcripts could answer it", who.join(", "))
+        }
+        Weight::Either => format!("either {}, or the link between them: {what}", who.join(" or ")),
         Weight::Open => format!("open: {what}"),
     }
 }

@@ -70,9 +70,7 @@ fn shortest_ways(sources: &[Source]) -> BTreeMap<(usize, usize), i64> {
             && let Some(letter) = letter(line, line.to)
         {
             let once = Some((source, nanoseconds(line)));
-            sent.entry(letter)
-                .and_modify(|it| *it = None)
-                .or_insert(once);
+            sent.entry(letter).and_modify(|it| *it = None).or_insert(once);
         }
     }
     let mut shortest = BTreeMap::new();

@@ -174,30 +174,13 @@ mod tests {
 
     #[test]
     fn exactly_the_identities_of_every_message_are_found() {
-        let claim = Claim {
-            candidate: candidate(0),
-            incarnation: 3,
-            established: true,
-            follower_count: 4,
-        };
+        let claim =
+            Claim { candidate: candidate(0), incarnation: 3, established: true, follower_count: 4 };
         every_identity_is_found(&[
-            (
-                announce::Message::Announcement {
-                    claim,
-                    beat: 1,
-                    byes: 2,
-                },
-                1,
-            ),
+            (announce::Message::Announcement { claim, beat: 1, byes: 2 }, 1),
             (announce::Message::Query, 0),
             (announce::Message::Bye { incarnation: 3 }, 0),
-            (
-                announce::Message::Complaint {
-                    about: somebody(1),
-                    byes: 2,
-                },
-                1,
-            ),
+            (announce::Message::Complaint { about: somebody(1), byes: 2 }, 1),
         ]);
         let sender = candidate(0);
         every_identity_is_found(&[
@@ -206,31 +189,12 @@ mod tests {
             (bully::Message::Coordinator { sender }, 1),
         ]);
         every_identity_is_found(&[
-            (
-                chang_roberts::Message::Election {
-                    candidate: candidate(0),
-                },
-                1,
-            ),
-            (
-                chang_roberts::Message::Elected {
-                    winner: candidate(1),
-                },
-                1,
-            ),
+            (chang_roberts::Message::Election { candidate: candidate(0) }, 1),
+            (chang_roberts::Message::Elected { winner: candidate(1) }, 1),
         ]);
-        let call = Call {
-            initiator: candidate(0),
-            round: 1,
-        };
+        let call = Call { initiator: candidate(0), round: 1 };
         every_identity_is_found(&[
-            (
-                modified_ring::Message::Election {
-                    call,
-                    ids: vec![candidate(0), candidate(1)],
-                },
-                3,
-            ),
+            (modified_ring::Message::Election { call, ids: vec![candidate(0), candidate(1)] }, 3),
             (
                 modified_ring::Message::Coordinator {
                     call,
@@ -244,22 +208,12 @@ mod tests {
     }
 
     fn probabilistic_samples() -> [(probabilistic::Message, usize); 6] {
-        let round = Round {
-            sequence: 4,
-            number: 2,
-        };
+        let round = Round { sequence: 4, number: 2 };
         let (k, after, priority) = (14, Duration::from_millis(30), Priority(7));
         let (choice, leader) = (candidate(0), candidate(1));
         [
             (probabilistic::Message::Initiation { round, k, after }, 0),
-            (
-                probabilistic::Message::Preference {
-                    round,
-                    choice,
-                    priority,
-                },
-                1,
-            ),
+            (probabilistic::Message::Preference { round, choice, priority }, 1),
             (probabilistic::Message::Decision { round, k, choice }, 1),
             (probabilistic::Message::Question, 0),
             (probabilistic::Message::Check { round, priority }, 0),
@@ -270,21 +224,10 @@ mod tests {
     #[test]
     fn exactly_the_identities_of_probabilistic_messages_are_found() {
         use probabilistic::Message::{Answer, Check, Decision, Initiation, Preference, Question};
-        let round = Round {
-            sequence: 2,
-            number: 1,
-        };
+        let round = Round { sequence: 2, number: 1 };
         let (k, priority, choice) = (7, Priority(3), candidate(0));
-        let initiation = Initiation {
-            round,
-            k,
-            after: Duration::ZERO,
-        };
-        let preference = Preference {
-            round,
-            choice,
-            priority,
-        };
+        let initiation = Initiation { round, k, after: Duration::ZERO };
+        let preference = Preference { round, choice, priority };
         let leader = choice;
         every_identity_is_found(&[
             (initiation, 0),

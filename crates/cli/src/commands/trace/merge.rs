@@ -170,11 +170,8 @@ mod tests {
     fn clock_offsets_are_found_by_messages_and_corrected() {
         for (late, moved) in [(3600.0, "-3600.000"), (-50.0, "50.000")] {
             let lines = SMALL.lines().map(|line| {
-                let (time, rest) = line
-                    .strip_prefix("{\"time\":")
-                    .unwrap()
-                    .split_once(',')
-                    .unwrap();
+                let (time, rest) =
+                    line.strip_prefix("{\"time\":").unwrap().split_once(',').unwrap();
                 let time: f64 = time.parse().unwrap();
                 format!("{{\"time\":{:?},{rest}\n", time + late)
             });

@@ -36,11 +36,7 @@ impl Source {
 
     /// Parses the text of the file called `name`.
     pub(super) fn parse(name: String, text: &[u8]) -> Result<Self, String> {
-        let mut source = Self {
-            name,
-            lines: Vec::new(),
-            unfinished: Vec::new(),
-        };
+        let mut source = Self { name, lines: Vec::new(), unfinished: Vec::new() };
         for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
             if line.trim_ascii().is_empty() {
                 continue;
@@ -112,13 +108,7 @@ impl Source {
 
 /// Passes every identity in a line to `each`, which may replace it.
 pub(super) fn identities(line: &mut Read, each: &mut impl FnMut(&mut MemberId)) {
-    let plain = [
-        &mut line.member,
-        &mut line.from,
-        &mut line.to,
-        &mut line.joined,
-        &mut line.left,
-    ];
+    let plain = [&mut line.member, &mut line.from, &mut line.to, &mut line.joined, &mut line.left];
     plain.into_iter().flatten().for_each(&mut *each);
     match &mut line.outcome {
         Some(Outcome::Nominee(nominee)) => each(&mut nominee.id),
@@ -183,10 +173,7 @@ mod tests {
                  their numbers",
             ),
         ] {
-            refused(
-                &format!("{start}\n{line}\n"),
-                &format!("a.jsonl:2: {complaint}"),
-            );
+            refused(&format!("{start}\n{line}\n"), &format!("a.jsonl:2: {complaint}"));
         }
         refused("", "a.jsonl: no line of a trace in it");
     }

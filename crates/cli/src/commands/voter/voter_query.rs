@@ -95,31 +95,15 @@ pub(super) async fn voter_query(
                     // This is the highest promise that the voter has reported.
                     Told::Voter { voter, promised } => _ = voters.insert(voter, promised),
                     // The highest fence matters most; for equal fences, the latest report.
-                    Told::Another {
-                        member,
-                        fence,
-                        holds,
-                    } => {
+                    Told::Another { member, fence, holds } => {
                         let is_later = |before: &Other| before.fence <= fence;
                         if another.as_ref().is_none_or(is_later) {
-                            another = Some(Other {
-                                member,
-                                fence,
-                                holds,
-                            });
+                            another = Some(Other { member, fence, holds });
                         }
                     }
-                    Told::Unproven {
-                        member,
-                        fence,
-                        address,
-                    } => {
+                    Told::Unproven { member, fence, address } => {
                         if unproven.as_ref().is_none_or(|it| it.fence <= fence) {
-                            unproven = Some(Unproven {
-                                member,
-                                fence,
-                                address,
-                            });
+                            unproven = Some(Unproven { member, fence, address });
                         }
                     }
                 }
@@ -137,24 +121,14 @@ pub(super) async fn voter_query(
     let mut leaderships = groups.into_iter().map(|it| it.leadership);
     let holder = leaderships.find_map(|it| Some((it.leader?.name, it.fence?)));
     agent.abort().await; // it was not a member, so no goodbye is due
-    Ok(Answers {
-        voters,
-        holder,
-        another,
-        unproven,
-        under_other_keys,
-    })
+    Ok(Answers { voters, holder, another, unproven, under_other_keys })
 }
 
 impl Unproven {
     /// Explains why nothing begins while a member claims tenure. A replayed recording can only keep
     /// a voter from beginning.
     pub(super) fn in_words(&self, group: &str) -> String {
-        let Self {
-            member,
-            fence,
-            address,
-        } = self;
+        let Self { member, fence, address } = self;
         format!(
             "`{member}` of group `{group}` is heard from {address}, and says that it holds tenure with fence {fence}, but it has \
              not answered that it runs. If it runs, the group is not new: let UDP pass between this host and that address, and \
@@ -218,25 +192,13 @@ mod tests {
     fn member_with_another_list_is_a_holder_only_while_it_holds() {
         let said = |fence, holds| {
             let member = "b".to_owned();
-            let other = Other {
-                member,
-                fence,
-                holds,
-            };
+            let other = Other { member, fence, holds };
             other.in_words("g", &["a".to_owned()])
         };
         let runs = "`b`, which goes by another list of voters, runs";
         for (fence, holds, how) in [
-            (
-                Some(7),
-                true,
-                ", and holds tenure with fence 7: group `g` is not new: ",
-            ),
-            (
-                Some(7),
-                false,
-                "; its tenure with fence 7 is over, but group `g` is not new: ",
-            ),
+            (Some(7), true, ", and holds tenure with fence 7: group `g` is not new: "),
+            (Some(7), false, "; its tenure with fence 7 is over, but group `g` is not new: "),
             (None, false, ": "),
         ] {
             let said = said(fence, holds);

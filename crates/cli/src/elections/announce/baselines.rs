@@ -45,14 +45,9 @@ impl SuppressionOptions {
             suppress: self.suppress_interval,
             wake: self.wake.settle(Priority(u64::from(self.members) - 1)),
         };
-        config
-            .check()
-            .map_err(|error| Failure::Usage(error.to_string()))?;
+        config.check().map_err(|error| Failure::Usage(error.to_string()))?;
         super::require_room(self.members, config.suppress, conditions)?;
-        Ok(Sup {
-            wake: self.wake,
-            election: Suppressing::new(self.members, config, conditions),
-        })
+        Ok(Sup { wake: self.wake, election: Suppressing::new(self.members, config, conditions) })
     }
 }
 
@@ -77,10 +72,7 @@ impl Described for Sup {
     fn parameters(&self) -> Parameters {
         Parameters::new()
             .with("members", self.election.members)
-            .with(
-                "suppress_interval",
-                self.election.config.suppress.to_string(),
-            )
+            .with("suppress_interval", self.election.config.suppress.to_string())
             .with("wake", self.wake.show())
     }
 
@@ -91,10 +83,7 @@ impl Described for Sup {
                 format!(", wake-up {}", self.wake.show())
             }
         };
-        format!(
-            "{} members, T_S {}{wake}",
-            self.election.members, self.election.config.suppress
-        )
+        format!("{} members, T_S {}{wake}", self.election.members, self.election.config.suppress)
     }
 
     fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
@@ -123,12 +112,7 @@ pub(crate) struct AnnounceListenOptions {
 
     /// T_L: the time without a message after which a member takes the best one to be gone: never
     /// (none), or this duration
-    #[arg(
-        long,
-        value_name = "none|DURATION",
-        default_value = "none",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "none|DURATION", default_value = "none", allow_hyphen_values = true)]
     listen_interval: ListenFor,
 
     #[command(flatten)]
@@ -160,9 +144,7 @@ impl AnnounceListenOptions {
         conditions.require_multicast_alone("announce-listen")?;
         let (announce, ListenFor(listen)) = (self.announce_interval, self.listen_interval);
         let config = announce_listen::Config { announce, listen };
-        config
-            .check()
-            .map_err(|error| Failure::Usage(error.to_string()))?;
+        config.check().map_err(|error| Failure::Usage(error.to_string()))?;
         let churn = self.churn.settle(announce)?;
         churn::require_notice(churn, listen.is_some(), Repeat::Times(0))?;
         Ok(AnnounceListening {

@@ -21,12 +21,7 @@ pub(super) struct ChurnOptions {
     /// (leave:30s), the leader crashes (die:30s), another member goes and comes late (join:10s);
     /// several as in leave:1m,join:10s. Every member that went comes back. Members notice a
     /// departure only with a T_L, or with goodbyes
-    #[arg(
-        long,
-        value_name = "KIND:MEAN,..",
-        value_delimiter = ',',
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "KIND:MEAN,..", value_delimiter = ',', allow_hyphen_values = true)]
     churn: Vec<Turn>,
 
     /// The absence of a member that went by --churn. Then it comes back as a late joiner, so that
@@ -87,9 +82,7 @@ impl ChurnOptions {
                 )));
             }
             if place.replace(turn.mean).is_some() {
-                return Err(Failure::Usage(format!(
-                    "--churn has {name} twice: give it once"
-                )));
+                return Err(Failure::Usage(format!("--churn has {name} twice: give it once")));
             }
         }
         Ok(churn)
@@ -99,11 +92,7 @@ impl ChurnOptions {
 /// Formats churn as [`ChurnOptions`] reads it.
 fn show(churn: Churn) -> Option<String> {
     let show = |kind, mean: Option<Duration>| mean.map(|mean| format!("{kind}:{mean}"));
-    let turns = [
-        show("leave", churn.leave),
-        show("die", churn.die),
-        show("join", churn.join),
-    ];
+    let turns = [show("leave", churn.leave), show("die", churn.die), show("join", churn.join)];
     let shown: Vec<String> = turns.into_iter().flatten().collect();
     (!shown.is_empty()).then(|| shown.join(","))
 }
@@ -127,9 +116,7 @@ pub(super) fn require_notice(
 
 pub(super) fn parameters(churn: Churn) -> Parameters {
     let absence = (!churn.is_none()).then(|| churn.absence.to_string());
-    Parameters::new()
-        .with("churn", show(churn))
-        .with("absence", absence)
+    Parameters::new().with("churn", show(churn)).with("absence", absence)
 }
 
 pub(super) fn sentence(churn: Churn) -> String {

@@ -264,10 +264,7 @@ impl Options {
             PriorityKind::Priority => Priority(BEST_PRIORITY),
         };
         let config = Config {
-            suppress: self
-                .suppress_interval
-                .or(suppress)
-                .unwrap_or(rules.suppress),
+            suppress: self.suppress_interval.or(suppress).unwrap_or(rules.suppress),
             listen: self.listen_interval.unwrap_or(rules.listen),
             wake: self.wake.settle(best),
             criterion: match priority {
@@ -300,20 +297,13 @@ impl Options {
         Ok(Settled {
             rules: self.rules,
             wake: self.wake,
-            election: Announcing {
-                members: self.members,
-                priority,
-                config,
-                churn,
-                schedule,
-            },
+            election: Announcing { members: self.members, priority, config, churn, schedule },
         })
     }
 
     fn joining(&self, usual: Joining, conditions: &Conditions) -> Result<Joining, Failure> {
-        let election_timeout = self
-            .election_timeout
-            .unwrap_or(conditions.mean_delay().mul_f64(2.5));
+        let election_timeout =
+            self.election_timeout.unwrap_or(conditions.mean_delay().mul_f64(2.5));
         let joining = match (self.join, usual) {
             (Some(Join::Announce), _) | (None, Joining::Announce) => Joining::Announce,
             (Some(Join::Query), _) | (None, Joining::Query { .. }) => {
@@ -333,9 +323,7 @@ impl Options {
     }
 
     fn require_sense(&self, config: &Config, priority: PriorityKind) -> Result<(), Failure> {
-        config
-            .check()
-            .map_err(|error| Failure::Usage(error.to_string()))?;
+        config.check().map_err(|error| Failure::Usage(error.to_string()))?;
         if self.leaders > self.members {
             return Err(Failure::Usage(format!(
                 "--leaders {} is more than --members {}: choose from 1 to {}",

@@ -31,13 +31,8 @@ pub(super) fn election(settled: &Settled, conditions: &Conditions) -> Result<Clo
         PriorityKind::Id | PriorityKind::Priority => Algorithm::LeS,
         PriorityKind::Wake => Algorithm::LeM,
     };
-    let model = model(
-        election.members,
-        config.suppress,
-        config.announce,
-        settled.wake,
-        conditions,
-    )?;
+    let model =
+        model(election.members, config.suppress, config.announce, settled.wake, conditions)?;
     let mut form = ClosedForm::default();
     let undisturbed = nobody_is_missed(config, &model);
     enter_election(&mut form, algorithm, &model, undisturbed);
@@ -103,11 +98,7 @@ fn require_chapter(config: &Config) -> Result<(), Failure> {
 }
 
 fn require_nobody_goes(churn: Churn) -> Result<(), Failure> {
-    if churn.is_none() {
-        Ok(())
-    } else {
-        Err(no_closed_form("with --churn"))
-    }
+    if churn.is_none() { Ok(()) } else { Err(no_closed_form("with --churn")) }
 }
 
 fn model(
@@ -244,10 +235,7 @@ fn enter_departures(
     }
     // The remaining members must agree, and there must be at least two.
     if model.members > 2 && farewell == Repeat::Times(0) {
-        let left = Model {
-            members: model.members - 1,
-            ..*model
-        };
+        let left = Model { members: model.members - 1, ..*model };
         let at = model.announce_interval / 2.0;
         let gone = reestablishment::leader_departure(algorithm, &left, listen, at);
         form.enter("reestablishment_departure", gone);

@@ -29,9 +29,7 @@ impl Options {
     pub(in crate::elections) fn settle(&self, conditions: &Conditions) -> Result<Poll, Failure> {
         Ok(Poll {
             loss: self.replies.loss(Bolot::NAME, conditions)?,
-            kind: Kind::Bolot(Bolot {
-                members: self.members,
-            }),
+            kind: Kind::Bolot(Bolot { members: self.members }),
             most_rounds: self.replies.max_rounds,
             engine: self.replies.engine,
             keeping: None,

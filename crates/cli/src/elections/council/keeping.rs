@@ -66,9 +66,7 @@ impl KeepOptions {
         Some(Keeping {
             churn: Churn {
                 crash_every,
-                gone_for: self
-                    .absence
-                    .unwrap_or(Duration((crash_every.0 / GONE).max(1))),
+                gone_for: self.absence.unwrap_or(Duration((crash_every.0 / GONE).max(1))),
             },
             lasts: self.lasts,
             filling: self.refill.unwrap_or(Filling::TopUp),

@@ -44,11 +44,7 @@ pub(super) fn council(council: &Council) -> Result<ClosedForm, Failure> {
         }
         Knowledge::Known | Knowledge::Taken(_) if election.loss != Loss::NONE => {
             // The printed equation treats loss as a smaller c, which must be a valid c, too.
-            let limit = Election {
-                loss: Loss::NONE,
-                ..*election
-            }
-            .limit_of_c();
+            let limit = Election { loss: Loss::NONE, ..*election }.limit_of_c();
             if election.c * (1.0 - election.loss.reply) < limit {
                 let printed = printed::with_loss(election);
                 values.extend(named([

@@ -44,9 +44,8 @@ impl TypedValueParser for Algorithms {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let values: Vec<PossibleValue> = EnumValueParser::<Algorithm>::new()
-            .possible_values()?
-            .collect();
+        let values: Vec<PossibleValue> =
+            EnumValueParser::<Algorithm>::new().possible_values()?.collect();
         Some(Box::new(values.into_iter()))
     }
 }
@@ -54,10 +53,7 @@ impl TypedValueParser for Algorithms {
 /// Parses `L..U`, or one number for both.
 pub(super) fn seats(text: &str) -> Result<Seats, String> {
     let (least, most) = options::seats::seats(text, MOST_SEATS)?;
-    Ok(Seats {
-        least: least.into(),
-        most: most.into(),
-    })
+    Ok(Seats { least: least.into(), most: most.into() })
 }
 
 pub(super) fn show_seats(seats: Seats) -> String {
@@ -176,9 +172,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in [
-            "0..3", "5..4", "1..1001", "", "..", "4..", "-1..3", "1..2..3", "a..b",
-        ] {
+        for text in ["0..3", "5..4", "1..1001", "", "..", "4..", "-1..3", "1..2..3", "a..b"] {
             assert!(seats(text).is_err(), "{text}");
         }
         for text in ["0", "-1", "nan", "inf", "1e300", "best", ""] {

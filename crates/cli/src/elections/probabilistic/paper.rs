@@ -70,10 +70,7 @@ fn of_round(model: &Model, k: f64, reinitiate: Reinitiate) -> Vec<(String, f64)>
         ("success_bound", factors::success_bound(model, k)),
         ("success_corrected", success::success_corrected(model, k)),
         ("detection_bound", detection_bound),
-        (
-            "detection_bound_printed",
-            detection::detection_bound_printed(model, k),
-        ),
+        ("detection_bound_printed", detection::detection_bound_printed(model, k)),
     ])
 }
 

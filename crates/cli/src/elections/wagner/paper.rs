@@ -57,10 +57,7 @@ pub(super) fn draw(draw: &Wagner, conditions: &Conditions) -> Result<ClosedForm,
             ("informal_best_cheater", informal),
         ]));
     }
-    Ok(ClosedForm {
-        values,
-        missing: Vec::new(),
-    })
+    Ok(ClosedForm { values, missing: Vec::new() })
 }
 
 /// Returns the delay: in every round each flip makes `n` hops. With an agreed direction the two

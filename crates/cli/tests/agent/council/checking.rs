@@ -28,14 +28,8 @@ impl Stage {
         let hosts = hosts.map(|name| process::member(&format!("{host} --name {name}")));
         let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let [record, list] = ["record", "hosts"].map(|name| home.join(format!("{group}-{name}")));
-        let stage = Self {
-            hosts: hosts.collect(),
-            rules: rules.to_owned(),
-            group,
-            names,
-            record,
-            list,
-        };
+        let stage =
+            Self { hosts: hosts.collect(), rules: rules.to_owned(), group, names, record, list };
         stage.list(&stage.names);
         stage
     }
@@ -108,21 +102,13 @@ fn seats_without_a_draw_are_found_in_any_disguise() {
         forge(&mut line);
         line
     };
-    let seats = |line: &Value| {
-        line["chambers"][0]["seats"]
-            .as_array()
-            .expect("a list")
-            .clone()
-    };
+    let seats = |line: &Value| line["chambers"][0]["seats"].as_array().expect("a list").clone();
     let name = |seat: &Value| seat["member"]["name"].as_str().expect("a name").to_owned();
 
     let renamed = forged(&|it| it["chambers"][0]["seats"][0]["member"]["name"] = "friend".into());
     stage.finds(&renamed, "the seat of friend is that of ");
     let doubled = forged(&|it| it["chambers"][0]["seats"][1] = seats(it)[0].clone());
-    stage.finds(
-        &doubled,
-        &format!("{} has two seats", name(&seats(&line)[0])),
-    );
+    stage.finds(&doubled, &format!("{} has two seats", name(&seats(&line)[0])));
     let crowded = forged(&|it| {
         let mut seats = seats(it);
         seats.extend(vec![seats[0].clone(); 9]);
@@ -134,20 +120,14 @@ fn seats_without_a_draw_are_found_in_any_disguise() {
         let chamber = &mut it["chambers"][0];
         (chamber["least"], chamber["most"]) = (1.into(), 64.into());
     });
-    stage.finds(
-        &widened,
-        "tells of seats of class 0: 1..64, and --seats of class 0: 2..3",
-    );
+    stage.finds(&widened, "tells of seats of class 0: 1..64, and --seats of class 0: 2..3");
     let of_another_class = forged(&|it| {
         let mut seat = seats(it)[0].clone();
         seat["member"] = json!({"name": "friend", "id": member_id("friend").0, "address": null});
         let chamber = json!({"class": 1, "least": 1, "most": 1, "seats": [seat]});
         it["chambers"].as_array_mut().expect("a list").push(chamber);
     });
-    stage.finds(
-        &of_another_class,
-        "class 0: 2..3, class 1: 1..1, and --seats of class 0: 2..3",
-    );
+    stage.finds(&of_another_class, "class 0: 2..3, class 1: 1..1, and --seats of class 0: 2..3");
     let of_another_session = forged(&|it| it["session"] = 1.into());
     stage.finds(&of_another_session, "rounds of another session than 1");
     let of_later_coins = forged(&|it| {
@@ -179,11 +159,7 @@ fn council_with_refilled_seats_passes_the_check() {
     let lines = centre.printed();
     let place = lines.iter().position(|it| *it == last).expect("printed");
     let whole: Vec<&Value> = lines[..=place].iter().collect();
-    let new = seated(&last)
-        .difference(&first)
-        .next()
-        .cloned()
-        .expect("one at least");
+    let new = seated(&last).difference(&first).next().cloned().expect("one at least");
     for lines in [&whole[..], &[&last]] {
         let honest = stage.passes(lines);
         let note = format!("note: {new} was seated after the first election, in round ");
@@ -194,12 +170,8 @@ fn council_with_refilled_seats_passes_the_check() {
 
     // A host that was not drawn cannot take a seat later.
     let mut friend = last.clone();
-    let seats = friend["chambers"][0]["seats"]
-        .as_array_mut()
-        .expect("a list");
-    let seat = seats
-        .iter_mut()
-        .find(|it| it["member"]["name"] == new.as_str());
+    let seats = friend["chambers"][0]["seats"].as_array_mut().expect("a list");
+    let seat = seats.iter_mut().find(|it| it["member"]["name"] == new.as_str());
     let seat = &mut seat.expect("it is seated")["member"];
     (seat["id"], seat["name"]) = (member_id("friend").0.into(), "friend".into());
     stage.finds(&friend, "friend has a seat, and was not elected");
@@ -257,10 +229,7 @@ fn check_later_rounds(stage: &Stage, whole: &[&Value]) {
     next["replies"] = json!([{"host": friend, "draws": 1, "number": 7777}]);
     rounds.push(next);
     let round = first + 2;
-    stage.finds(
-        &forged,
-        &format!("round {round} of class 0 is not what follows"),
-    );
+    stage.finds(&forged, &format!("round {round} of class 0 is not what follows"));
 }
 
 /// Returns true if a host has no seat on any line.
@@ -279,10 +248,7 @@ fn check_earlier_lines(stage: &Stage, whole: &[&Value]) {
     let mut other = first.clone();
     let rounds = other["record"].as_array_mut().expect("rounds");
     rounds.last_mut().expect("one at least")["replies"][0]["number"] = 1.into();
-    with_last(
-        &other,
-        "lines 1 and 2 of the session tell of its rounds in two ways",
-    );
+    with_last(&other, "lines 1 and 2 of the session tell of its rounds in two ways");
 
     let mut next = last.clone();
     let session = last["session"].as_str().expect("a string");
@@ -320,25 +286,14 @@ fn draw_with_a_public_coin_can_be_checked_by_anyone() {
     let mut favour = line.clone();
     let rounds = favour["record"].as_array_mut().expect("rounds");
     let last = rounds.last_mut().expect("one or more");
-    let replied: Vec<u64> = last["replies"]
-        .as_array()
-        .expect("replies")
-        .iter()
-        .map(id_of)
-        .collect();
+    let replied: Vec<u64> =
+        last["replies"].as_array().expect("replies").iter().map(id_of).collect();
     let other = names.iter().map(|name| member_id(name).0);
-    let other = other
-        .into_iter()
-        .find(|id| !replied.contains(id))
-        .expect("most did not");
+    let other = other.into_iter().find(|id| !replied.contains(id)).expect("most did not");
     last["replies"][0]["host"] = other.into();
     let caught = check(&favour, rules);
     assert_eq!(caught.code, Some(1), "{}", caught.printed);
-    assert!(
-        caught.said.contains("its coins say otherwise"),
-        "{}",
-        caught.said
-    );
+    assert!(caught.said.contains("its coins say otherwise"), "{}", caught.said);
 
     // Only drawn hosts may be seated, and a record that ends early shows no drawn host.
     let mut friend = line.clone();
@@ -373,9 +328,7 @@ fn draw_with_a_public_coin_can_be_checked_by_anyone() {
     let caught = check(&line, rules);
     assert_eq!(caught.code, Some(1), "{}", caught.printed);
     assert!(
-        caught
-            .said
-            .contains("which is of another class, is said to have replied"),
+        caught.said.contains("which is of another class, is said to have replied"),
         "{}",
         caught.said
     );

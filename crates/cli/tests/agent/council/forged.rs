@@ -158,16 +158,8 @@ fn reply_recorded_as_late_proves_nothing() {
     let check = |record: &[Value]| check("late", 4, &[line(&[0, 1], record)]);
     let kept_out = with_late(first(), &late(1, &voice(3, 1, 4), true));
     let outcome = check(&[kept_out]);
-    finds(
-        &outcome,
-        3,
-        "note: round 1: host-3 replied late, as the centre says",
-    );
-    finds(
-        &outcome,
-        3,
-        "; replies that came late, as the centre says: 1\n",
-    );
+    finds(&outcome, 3, "note: round 1: host-3 replied late, as the centre says");
+    finds(&outcome, 3, "; replies that came late, as the centre says: 1\n");
     for to in [0, 2] {
         let unasked = with_late(first(), &late(to, &voice(3, 1, 4), true));
         let fault = "round 1: host-3 is said to have replied late to a round that had not been yet";
@@ -198,19 +190,12 @@ fn late_replies_to_the_first_election_are_checked_on_every_line() {
 #[test]
 fn seats_filled_later_and_empty_again_are_no_proof() {
     let both = [first(), second()];
-    let [before, with, without] = [
-        line(&[0, 1], &both[..1]),
-        line(&[0, 1, 2], &both),
-        line(&[0, 1], &both),
-    ];
+    let [before, with, without] =
+        [line(&[0, 1], &both[..1]), line(&[0, 1, 2], &both), line(&[0, 1], &both)];
     let gone = check("later-gone", 3, &[before, with, without.clone()]);
     finds(&gone, 3, "; seats filled after the first election, ");
     let never = check("later-never", 3, &[without]);
-    finds(
-        &never,
-        3,
-        "note: host-2 was elected in round 2, and has no seat",
-    );
+    finds(&never, 3, "note: host-2 was elected in round 2, and has no seat");
     finds(&never, 3, "; hosts that were elected and have no seat: 1\n");
 }
 
@@ -232,20 +217,12 @@ fn full_record_is_neither_a_proof_nor_a_fault() {
     );
     let (_, short) = rounds.split_last().expect("there are some");
     let short = check("not-full", 4, &[seated, line(&[3], short)]);
-    finds(
-        &short,
-        1,
-        "host-3 has a seat, and was not elected in round 1, nor later",
-    );
+    finds(&short, 1, "host-3 has a seat, and was not elected in round 1, nor later");
 
     let rounds: Vec<Value> = unheard(1).collect();
     let open = "class 0: nobody is elected in the rounds on record";
     finds(&check("full-open", 4, &[line(&[], &rounds)]), 3, open);
-    finds(
-        &check("open", 4, &[line(&[], &[])]),
-        1,
-        "no record of a draw",
-    );
+    finds(&check("open", 4, &[line(&[], &[])]), 1, "no record of a draw");
     finds(&check("open", 4, &[line(&[], &rounds[..9])]), 1, open);
 }
 
@@ -266,9 +243,5 @@ fn unreadable_files_are_a_usage_error() {
     finds(&check(&empty, &text), 2, "no line of a centre");
     finds(&check(&none, &text), 2, "error: --check ");
     finds(&check(&record, &none), 2, "error: --hosts ");
-    finds(
-        &check(&record, &text),
-        2,
-        "is not a name, or a name and its class",
-    );
+    finds(&check(&record, &text), 2, "is not a name, or a name and its class");
 }

@@ -18,11 +18,7 @@ async fn silence_that_all_report_is_blamed_on_no_member() {
     let (table, [(mut m0, _), ..]) = all_sit().await;
     m0.begin().ok().unwrap();
     for place in 1..4 {
-        let fault = Verdict::Fault(Fault {
-            place,
-            round: 1,
-            cause: Cause::Silence { side: None },
-        });
+        let fault = Verdict::Fault(Fault { place, round: 1, cause: Cause::Silence { side: None } });
         let statement = signs(&table, place, &m0, fault);
         m0.on_statement(Side::Left, &statement).ok().unwrap();
     }
@@ -40,28 +36,18 @@ async fn received_statement_is_recorded_with_its_arrival_time() {
     let (table, [(mut m0, _), ..]) = all_sit().await;
     m0.begin().ok().unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    let fault = Verdict::Fault(Fault {
-        place: 1,
-        round: 1,
-        cause: Cause::Silence { side: None },
-    });
+    let fault = Verdict::Fault(Fault { place: 1, round: 1, cause: Cause::Silence { side: None } });
     let statement = signs(&table, 1, &m0, fault);
     m0.on_silence().ok().unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     m0.on_statement(Side::Left, &statement).ok().unwrap();
     m0.close().ok().unwrap();
     let text = std::fs::read_to_string(table.transcript(0)).unwrap();
-    let entries: Vec<Entry> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let entries: Vec<Entry> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let is_theirs = |it: &Entry| matches!(it, Entry::Statement(it) if it.place == 1);
     let came = entries.iter().position(is_theirs).unwrap();
-    assert!(
-        matches!(entries[came - 1], Entry::Clock(_)),
-        "{:?}",
-        entries[came - 1]
-    );
+    assert!(matches!(entries[came - 1], Entry::Clock(_)), "{:?}", entries[came - 1]);
 }
 
 /// The waiting time is only the complaining member's claim. No member is reported as waiting unless
@@ -78,11 +64,7 @@ async fn lone_complaint_of_silence_is_reported_as_such() {
     }
     m3.on_silence().ok().unwrap();
     m3.close().ok().unwrap();
-    for (session, side) in [
-        (&mut m0, Side::Left),
-        (&mut m2, Side::Right),
-        (&mut m1, Side::Left),
-    ] {
+    for (session, side) in [(&mut m0, Side::Left), (&mut m2, Side::Right), (&mut m1, Side::Left)] {
         while session.verdict.is_none() {
             hear(session, side).await;
         }

@@ -82,11 +82,7 @@ impl Signed<'_> {
     /// Findings about the neighbours for which the member at `place` claims to have waited in vain.
     /// They are never proven: only the two members and the link between them can know.
     pub(super) fn silences(&self, place: u32) -> Vec<Finding> {
-        let Some(Fault {
-            cause: Cause::Silence { side },
-            ..
-        }) = self.fault_of(place)
-        else {
+        let Some(Fault { cause: Cause::Silence { side }, .. }) = self.fault_of(place) else {
             return Vec::new();
         };
         let sides = Side::BOTH.into_iter();
@@ -227,13 +223,7 @@ impl Signed<'_> {
         while waiting != place {
             let holder = self.readings[waiting as usize].as_ref()?;
             let first = self.by_place[waiting as usize].first()?.verdict;
-            let is_told = matches!(
-                first,
-                Verdict::Fault(Fault {
-                    cause: Cause::Told { .. },
-                    ..
-                })
-            );
+            let is_told = matches!(first, Verdict::Fault(Fault { cause: Cause::Told { .. }, .. }));
             let [had, back] = [side, side.opposite()].map(|from| holder.flips_before_verdict(from));
             if !is_told || had > back {
                 return None;
@@ -259,11 +249,7 @@ impl Signed<'_> {
 }
 
 fn open(what: String) -> Finding {
-    Finding {
-        who: Vec::new(),
-        weight: Weight::Open,
-        what,
-    }
+    Finding { who: Vec::new(), weight: Weight::Open, what }
 }
 
 /// The number of flips and `Withheld` messages that a member sent to one side.

@@ -18,24 +18,14 @@ fn of_each_kind(table: &Table) -> String {
     tell(table, 0, |entries| {
         let closing = entries.pop().unwrap();
         let why = "so it says".to_owned();
-        entries.push(Entry::Broken {
-            side: Side::Left,
-            why,
-        });
+        entries.push(Entry::Broken { side: Side::Left, why });
         entries.extend([Entry::Silence, Entry::Withdrew]);
-        let disagreement = Cause::Disagreement {
-            of: 2,
-            from_left: Flip::Heads,
-            from_right: Flip::Tails,
-        };
+        let disagreement =
+            Cause::Disagreement { of: 2, from_left: Flip::Heads, from_right: Flip::Tails };
         for cause in [Cause::Withdrawn, disagreement] {
             let mut fault = closing.clone();
             if let Entry::Statement(own) = &mut fault {
-                own.content.verdict = Verdict::Fault(Fault {
-                    place: 0,
-                    round: 1,
-                    cause,
-                });
+                own.content.verdict = Verdict::Fault(Fault { place: 0, round: 1, cause });
             }
             entries.push(fault);
         }
@@ -47,9 +37,8 @@ fn of_each_kind(table: &Table) -> String {
 /// Variants of a line that a lenient parser would read as the same entry.
 fn retold(line: &str) -> Vec<String> {
     let braces = line.match_indices('{').map(|(at, _)| at + 1);
-    let mut told: Vec<String> = braces
-        .map(|at| format!("{}\"elected\":3,{}", &line[..at], &line[at..]))
-        .collect();
+    let mut told: Vec<String> =
+        braces.map(|at| format!("{}\"elected\":3,{}", &line[..at], &line[at..])).collect();
     told.extend([format!(" {line}"), format!("{line} ")]);
     match line.starts_with('{') {
         true => told.push(line.replacen(':', ": ", 1)),
@@ -148,9 +137,7 @@ async fn refused_when_spaced(edit: impl FnOnce(&mut Vec<Entry>)) -> String {
     let entries = text.lines().map(|line| serde_json::from_str(line).unwrap());
     let mut entries: Vec<Entry> = entries.collect();
     edit(&mut entries);
-    let lines = entries
-        .iter()
-        .map(|it| String::from_utf8(it.line()).unwrap());
+    let lines = entries.iter().map(|it| String::from_utf8(it.line()).unwrap());
     let edited = spaced(&lines.collect::<Vec<_>>().join("\n"));
     let read = Reading::read(edited.as_bytes(), &table.ring, table.ring.digest());
     read.unwrap_err().to_string()
@@ -231,10 +218,7 @@ async fn unusable_entry_is_reported_with_its_line() {
         let mut at = 0;
         let why = refused_when_spaced(|it| at = edit(it)).await;
         let line = format!("line {}: ", 2 * (at + 1));
-        assert!(
-            why.starts_with(&line) && why.contains(expected),
-            "{at}: {why}"
-        );
+        assert!(why.starts_with(&line) && why.contains(expected), "{at}: {why}");
     }
 }
 
@@ -279,10 +263,7 @@ async fn entry_after_the_last_signature_is_reported_with_its_line() {
     let whole = fs::read_to_string(table.transcript(0)).unwrap();
     let signed = whole.lines().count();
     let added = String::from_utf8(Entry::Silence.line()).unwrap();
-    let found = verify(
-        &table.ring,
-        &[("x".to_owned(), format!("{whole}{added}\n").into_bytes())],
-    );
+    let found = verify(&table.ring, &[("x".to_owned(), format!("{whole}{added}\n").into_bytes())]);
     let why = &found.unusable[0].why;
     let expected = format!("m0 has not signed it beyond line {signed}: ");
     assert!(why.contains(&expected), "{why}");

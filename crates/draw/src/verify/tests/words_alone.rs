@@ -34,16 +34,9 @@ async fn with_word(place: u32, verdict: Verdict) -> (Table, Verification) {
         let Some(Entry::Statement(own)) = signed.first() else {
             panic!("m{at} signed nothing");
         };
-        let (verdict, (entry, head)) = (
-            if at == place { verdict } else { own.verdict },
-            chain(&entries).state(),
-        );
-        let conclusion = Conclusion {
-            place: at,
-            entry,
-            head,
-            verdict,
-        };
+        let (verdict, (entry, head)) =
+            (if at == place { verdict } else { own.verdict }, chain(&entries).state());
+        let conclusion = Conclusion { place: at, entry, head, verdict };
         told.push((entries, Statement::sign(secret, &session, conclusion)));
     }
     let signed: Vec<Statement> = told.iter().map(|(_, signed)| signed.clone()).collect();
@@ -52,19 +45,13 @@ async fn with_word(place: u32, verdict: Verdict) -> (Table, Verification) {
         entries.push(Entry::Statement(own.clone()));
         entries.extend(others.map(Entry::Statement));
         let (entry, head) = chain(&entries).state();
-        let conclusion = Conclusion {
-            entry,
-            head,
-            ..own.content
-        };
+        let conclusion = Conclusion { entry, head, ..own.content };
         let seated = match &entries[1] {
             Entry::Met(seated) => attestation::session(&table.ring, digest, seated).unwrap(),
             _ => panic!("nobody was there"),
         };
         let secret = &table.secrets[at as usize];
-        entries.push(Entry::Statement(Statement::sign(
-            secret, &seated, conclusion,
-        )));
+        entries.push(Entry::Statement(Statement::sign(secret, &seated, conclusion)));
         let lines = entries.iter().map(|it| serde_json::to_string(it).unwrap());
         let lines: Vec<String> = lines.collect();
         fs::write(table.transcript(at as usize), lines.join("\n")).unwrap();
@@ -100,10 +87,7 @@ fn is_open(finding: &&Finding) -> bool {
 #[tokio::test]
 async fn result_that_differs_from_all_others_is_reported() {
     for place in [0, 3] {
-        let own = Verdict::Elected {
-            leader: 1,
-            messages: 8000,
-        };
+        let own = Verdict::Elected { leader: 1, messages: 8000 };
         let (_table, found) = with_word(place, own).await;
         let found = of(&format!("m{place}"), &found);
         assert_eq!(found.len(), 2, "{found:?}");
@@ -119,27 +103,12 @@ async fn fault_unknown_to_all_others_is_reported_as_a_veto() {
     let (sent, received) = (Flip::Heads, Flip::Tails);
     for cause in [
         Cause::Told { side },
-        Cause::Disagreement {
-            of: 1,
-            from_left: sent,
-            from_right: received,
-        },
-        Cause::OwnFlip {
-            side,
-            sent,
-            received,
-        },
-        Cause::Nonsense {
-            side,
-            received: Message::Flip(sent),
-        },
+        Cause::Disagreement { of: 1, from_left: sent, from_right: received },
+        Cause::OwnFlip { side, sent, received },
+        Cause::Nonsense { side, received: Message::Flip(sent) },
         Cause::OutOfTurn { side },
     ] {
-        let fault = Fault {
-            place: 3,
-            round: 4,
-            cause,
-        };
+        let fault = Fault { place: 3, round: 4, cause };
         let (_table, found) = with_word(3, Verdict::Fault(fault)).await;
         let found = of("m3", &found);
         assert_eq!(found.len(), 2, "{cause:?}: {found:?}");
@@ -151,11 +120,7 @@ async fn fault_unknown_to_all_others_is_reported_as_a_veto() {
 
 #[tokio::test]
 async fn stall_that_no_transcript_shows_is_reported_as_a_claim() {
-    let fault = Fault {
-        place: 3,
-        round: 4,
-        cause: Cause::Stalled { stages: 40 },
-    };
+    let fault = Fault { place: 3, round: 4, cause: Cause::Stalled { stages: 40 } };
     let (_table, found) = with_word(3, Verdict::Fault(fault)).await;
     let found = of("m3", &found);
     let word =

@@ -67,12 +67,7 @@ pub(super) fn by_c(
         let cs = (0..count).map(move |index| from + step * f64::from(index));
         cs.map(|c| (c, of.with_c(c))).collect()
     };
-    Curve {
-        label: label.to_owned(),
-        look,
-        line: places(61),
-        points: places(few(budget)),
-    }
+    Curve { label: label.to_owned(), look, line: places(61), points: places(few(budget)) }
 }
 
 impl Curve {
@@ -91,11 +86,7 @@ impl Curve {
         Series {
             label: self.label.clone(),
             looks_like: Some(self.look),
-            line: self
-                .line
-                .iter()
-                .map(|(x, it)| (*x, of(&cost(it))))
-                .collect(),
+            line: self.line.iter().map(|(x, it)| (*x, of(&cost(it)))).collect(),
             points: points(held, measured),
         }
     }
@@ -106,8 +97,7 @@ pub(super) fn points(
     measured: fn(&CouncilResults) -> Sample,
 ) -> Vec<Point> {
     let each = held.iter();
-    each.filter_map(|(x, held)| Point::of(*x, &measured(held)))
-        .collect()
+    each.filter_map(|(x, held)| Point::of(*x, &measured(held))).collect()
 }
 
 /// The title, axis and legend of a figure of one quantity.
@@ -122,11 +112,7 @@ pub(super) fn panel(
     (label, scale): (&'static str, Scale),
     legend: Corner,
 ) -> Panel {
-    Panel {
-        title,
-        y: axis(label, scale),
-        legend,
-    }
+    Panel { title, y: axis(label, scale), legend }
 }
 
 pub(super) fn alone(
@@ -156,14 +142,9 @@ pub(super) fn both(
     curves: &[Curve],
     panels: [Panel; 2],
 ) -> Result<Vec<Figure>, ExperimentError> {
-    let held: Vec<_> = curves
-        .iter()
-        .map(|curve| curve.hold(budget))
-        .collect::<Result<_, _>>()?;
-    let kinds: [Quantity; 2] = [
-        (rounds_of, |held| held.rounds),
-        (messages_of, |held| held.messages),
-    ];
+    let held: Vec<_> = curves.iter().map(|curve| curve.hold(budget)).collect::<Result<_, _>>()?;
+    let kinds: [Quantity; 2] =
+        [(rounds_of, |held| held.rounds), (messages_of, |held| held.messages)];
     let figure = |(panel, (of, measured)): (Panel, Quantity)| {
         let series = curves.iter().zip(&held);
         Figure {
@@ -171,9 +152,7 @@ pub(super) fn both(
             x: x(),
             y: panel.y,
             legend: panel.legend,
-            series: series
-                .map(|(curve, held)| curve.series(held, of, measured))
-                .collect(),
+            series: series.map(|(curve, held)| curve.series(held, of, measured)).collect(),
         }
     };
     Ok(panels.into_iter().zip(kinds).map(figure).collect())

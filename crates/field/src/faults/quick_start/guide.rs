@@ -30,10 +30,7 @@ pub(super) fn steps() -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for line in consoles.flat_map(str::lines) {
         match (line.strip_prefix("$ "), steps.last_mut()) {
-            (Some(command), _) => steps.push(Step {
-                command,
-                prints: Vec::new(),
-            }),
+            (Some(command), _) => steps.push(Step { command, prints: Vec::new() }),
             (None, Some(step)) => step.prints.push(line),
             (None, None) => {} // output without a command in this section
         }
@@ -89,23 +86,14 @@ mod tests {
     #[test]
     fn shape_ignores_names_and_numbers() {
         let check = |line: &str, expected: &str| assert_eq!(shape(line), expected);
-        check(
-            "group web: beta leads, at 10.0.0.2:38211",
-            "group web: MEMBER leads, at 0.0.0.0:0",
-        );
-        check(
-            "group web: gamma leads (this member)",
-            "group web: MEMBER leads (this member)",
-        );
+        check("group web: beta leads, at 10.0.0.2:38211", "group web: MEMBER leads, at 0.0.0.0:0");
+        check("group web: gamma leads (this member)", "group web: MEMBER leads (this member)");
         check(
             "  heard of  alpha (heard 0.1 s ago), gamma (heard 11.9 s ago)",
             "  heard of  MEMBER (heard 0.0 s ago)",
         );
         check(&"0a".repeat(32), "KEY");
-        check(
-            "  frames    40 sent, 0 heard",
-            "  frames    0 sent, 0 heard",
-        );
+        check("  frames    40 sent, 0 heard", "  frames    0 sent, 0 heard");
     }
 
     #[test]

@@ -29,12 +29,7 @@ struct Line {
 impl Default for Processes {
     fn default() -> Self {
         let (sender, receiver) = mpsc::channel();
-        Self {
-            processes: Vec::new(),
-            lines: Vec::new(),
-            receiver,
-            sender,
-        }
+        Self { processes: Vec::new(), lines: Vec::new(), receiver, sender }
     }
 }
 
@@ -131,10 +126,7 @@ mod tests {
     fn leader_is_parsed_from_logs_and_watches() {
         let check = |line: &str, expected| assert_eq!(named_leader(line), expected, "{line}");
         check("group web: beta leads, at 10.0.0.2:38211", Some(Some(1)));
-        check(
-            "2026  INFO group web: alpha leads (this member)",
-            Some(Some(0)),
-        );
+        check("2026  INFO group web: alpha leads (this member)", Some(Some(0)));
         check("group web: nobody leads", Some(None));
         check("INFO group web: suppress: announce 100ms", None);
         check("member alpha is up", None);

@@ -24,11 +24,7 @@ impl<'a> Shell<'a> {
     pub(super) fn new(testbed: Testbed<'a>, host: usize, work_dir: &Path) -> Result<Self> {
         let directory = work_dir.join(NAMES[host]);
         fs::create_dir(&directory)?;
-        Ok(Self {
-            testbed,
-            host,
-            directory,
-        })
+        Ok(Self { testbed, host, directory })
     }
 
     /// Runs a command of the guide and compares its output with the guide. Returns the output.
@@ -46,11 +42,7 @@ impl<'a> Shell<'a> {
     /// Returns a command that runs `line` as a shell of this host would. The shell replaces itself
     /// with the command.
     pub(super) fn command(&self, line: &str) -> Result<Command> {
-        let beside = self
-            .testbed
-            .program
-            .parent()
-            .ok_or("the program is a file")?;
+        let beside = self.testbed.program.parent().ok_or("the program is a file")?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::split_paths(&path);
         let path = std::env::join_paths([beside.to_owned()].into_iter().chain(path))?;

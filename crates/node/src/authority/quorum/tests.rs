@@ -18,22 +18,13 @@ const NOW: Instant = Instant::START;
 /// The voter `a` of a new group, which is a candidate too, and the writes of its disk.
 fn voter(voters: &[&str]) -> (Quorum, Receiver<Vec<u8>>) {
     let (disk, given) = mpsc::channel();
-    let me = Candidate {
-        priority: Priority(0),
-        id: member_id("a"),
-    };
+    let me = Candidate { priority: Priority(0), id: member_id("a") };
     let ids = voters.iter().map(|name| member_id(name)).collect();
     let config = tenure::Config::field(ids, TTL, Duration(TTL.0 / 6));
-    let role = Role {
-        votes: Some(Saved::Initialised(Durable::FOUNDING)),
-        stands: true,
-    };
+    let role = Role { votes: Some(Saved::Initialised(Durable::FOUNDING)), stands: true };
     let names = voters.iter().map(|name| (*name).to_owned()).collect();
     let rng = Xoshiro256PlusPlus::seed_from_u64(1);
-    let kept = Kept {
-        disk: Some(disk),
-        lock: None,
-    };
+    let kept = Kept { disk: Some(disk), lock: None };
     let mut voter = Quorum::new(me, (names, 7), config, role, rng, kept);
     assert_eq!(voter.start(NOW), []);
     while given.try_recv().is_ok() {
@@ -44,19 +35,13 @@ fn voter(voters: &[&str]) -> (Quorum, Receiver<Vec<u8>>) {
 
 /// A request by `b` for a promise.
 fn prepare(counter: u64) -> (Ballot, Vec<u8>) {
-    let owner = BallotOwner {
-        id: member_id("b"),
-        number: 5,
-    };
+    let owner = BallotOwner { id: member_id("b"), number: 5 };
     let ballot = Ballot { counter, owner };
     (ballot, encode(&Message::Prepare { ballot }))
 }
 
 fn promise(ballot: Ballot) -> Act {
-    Act::Send {
-        to: ballot.owner.id,
-        message: encode(&Message::Promise { ballot }),
-    }
+    Act::Send { to: ballot.owner.id, message: encode(&Message::Promise { ballot }) }
 }
 
 #[test]
@@ -135,8 +120,6 @@ fn end_of_tenure_is_shown_at_once() {
     assert!(lease_watch.borrow().is_some());
     let end = NOW + TTL * 2;
     voter.hear(end, member_id("b"), &asked).expect("a question");
-    given
-        .try_recv()
-        .expect("what it promised to another is to be kept");
+    given.try_recv().expect("what it promised to another is to be kept");
     assert_eq!(*lease_watch.borrow(), None);
 }

@@ -32,11 +32,7 @@ fn challenge_is_valid_for_one_process_one_address_and_a_while() {
 /// were recorded after the first start do not count at the second.
 #[test]
 fn two_starts_from_one_snapshot_issue_different_challenges() {
-    let key: Key = (
-        MemberId(1),
-        Incarnation(2),
-        "10.0.0.1:7400".parse().unwrap(),
-    );
+    let key: Key = (MemberId(1), Incarnation(2), "10.0.0.1:7400".parse().unwrap());
     let now = Instant::START + OPEN_FOR * 10;
     let mut starts = [0; 2].map(|_| {
         let mut challenges = Challenges::default();

@@ -135,8 +135,7 @@ impl UnprovenSenders {
 
     /// Returns the addresses from which frames of a process came.
     pub(super) fn places_of(&self, sender: &Sender<'_>) -> impl Iterator<Item = SocketAddr> {
-        self.places(sender.id, sender.process_incarnation())
-            .map(|it| it.0.2)
+        self.places(sender.id, sender.process_incarnation()).map(|it| it.0.2)
     }
 
     /// Removes a process that is proven now. Returns its frames in order of arrival.
@@ -145,10 +144,7 @@ impl UnprovenSenders {
         id: MemberId,
         process_incarnation: Incarnation,
     ) -> Vec<Waiting> {
-        let keys: Vec<Key> = self
-            .places(id, process_incarnation)
-            .map(|it| *it.0)
-            .collect();
+        let keys: Vec<Key> = self.places(id, process_incarnation).map(|it| *it.0).collect();
         let unproven = keys.iter().filter_map(|key| self.entries.remove(key));
         let mut frames: Vec<Waiting> = unproven.flat_map(|it| it.frames).collect();
         self.frames -= frames.len();
@@ -178,11 +174,7 @@ mod tests {
     }
 
     fn waiters(at: Instant) -> Waiting {
-        Waiting {
-            at,
-            channel: Channel::Unicast,
-            content: vec![0],
-        }
+        Waiting { at, channel: Channel::Unicast, content: vec![0] }
     }
 
     #[test]

@@ -230,11 +230,7 @@ impl Calling {
             self.note_late();
         }
         if reply.session == self.session() && !is_passed_over {
-            let voice = Voice {
-                host: from,
-                draws: reply.draws,
-                number: reply.number,
-            };
+            let voice = Voice { host: from, draws: reply.draws, number: reply.number };
             write_down(&mut self.record, reply, voice, under_way);
         }
     }
@@ -301,11 +297,7 @@ impl Calling {
             feedback.class,
             feedback.seated
         );
-        let round = Round {
-            polled_until,
-            replies: 0,
-            burst: 0,
-        };
+        let round = Round { polled_until, replies: 0, burst: 0 };
         self.rounds.insert(feedback.class, round);
     }
 
@@ -519,11 +511,7 @@ fn write_down(record: &mut [council::Round], reply: &Reply, voice: Voice, under_
         let mut late = it.late.iter();
         in_time || late.any(|it| it.to == reply.round && it.voice.host == voice.host)
     };
-    if record
-        .iter()
-        .filter(|it| it.feedback.class == reply.class)
-        .any(has_voice)
-    {
+    if record.iter().filter(|it| it.feedback.class == reply.class).any(has_voice) {
         return; // a duplicate
     }
     let Some(last) = record.iter_mut().rev().find(of_class) else {
@@ -535,11 +523,7 @@ fn write_down(record: &mut [council::Round], reply: &Reply, voice: Voice, under_
     }
     match under_way == Some(reply.round) {
         true => last.replies.push(voice),
-        false => last.late.push(Late {
-            to: reply.round,
-            voice,
-            in_rest: under_way.is_none(),
-        }),
+        false => last.late.push(Late { to: reply.round, voice, in_rest: under_way.is_none() }),
     }
 }
 

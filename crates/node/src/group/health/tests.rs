@@ -18,11 +18,7 @@ fn ago(millis: u64) -> Instant {
 }
 
 fn peer(name: &str) -> Peer {
-    Peer {
-        name: name.to_owned(),
-        id: MemberId(1),
-        address: None,
-    }
+    Peer { name: name.to_owned(), id: MemberId(1), address: None }
 }
 
 /// A member of an advisory group that knows no other member, and has had no leader for ten seconds.
@@ -49,11 +45,7 @@ fn advisory() -> GroupStatus {
 
 /// The same in a fenced group with voters alpha, beta and gamma.
 fn fenced() -> GroupStatus {
-    let voter = |name: &str| VoterStatus {
-        name: name.to_owned(),
-        heard: None,
-        answers: None,
-    };
+    let voter = |name: &str| VoterStatus { name: name.to_owned(), heard: None, answers: None };
     let mut status = advisory();
     status.leadership.mode = Mode::Fenced;
     status.tenure = Some(TenureStatus {
@@ -139,11 +131,7 @@ impl GroupStatus {
     fn aside(mut self, why: Option<&str>) -> Self {
         let why = why.map(str::to_owned);
         let remaining = Duration::from_secs(8);
-        self.aside = Some(Aside {
-            is_failure: why.is_some(),
-            why,
-            remaining,
-        });
+        self.aside = Some(Aside { is_failure: why.is_some(), why, remaining });
         self
     }
 
@@ -170,24 +158,9 @@ const LONG_AGO: u64 = 660_000;
 fn healthy_leaders_and_followers_are_good_despite_silence() {
     use HealthState::{Following, Leading};
     let good = Level::Good;
-    check(
-        &advisory().led_by(ME),
-        Leading,
-        good,
-        &["no other member was heard yet"],
-    );
-    check(
-        &advisory().led_by(ME).heard(ago(1_900)),
-        Leading,
-        good,
-        &["leads"],
-    );
-    check(
-        &advisory().led_by("beta"),
-        Following,
-        good,
-        &["follows beta"],
-    );
+    check(&advisory().led_by(ME), Leading, good, &["no other member was heard yet"]);
+    check(&advisory().led_by(ME).heard(ago(1_900)), Leading, good, &["leads"]);
+    check(&advisory().led_by("beta"), Following, good, &["follows beta"]);
     // Followers are silent, and so may a leader be that announces itself once an hour.
     let silent = advisory().led_by("beta").heard(ago(LONG_AGO));
     check(&silent, Following, good, &[]);
@@ -215,10 +188,7 @@ fn holder_that_loses_voters_is_first_warned_of_and_then_bad() {
         &holds(1),
         HealthState::NoMajority,
         Level::Bad,
-        &[
-            "leads for 1.5 s more unless renewed",
-            "only 1 of 3 voters answer: beta, gamma do not",
-        ],
+        &["leads for 1.5 s more unless renewed", "only 1 of 3 voters answer: beta, gamma do not"],
     );
     // It has only just been granted tenure: voters that were not asked are not silent.
     let just_now = holds(2).since(ago(100));
@@ -229,40 +199,18 @@ fn holder_that_loses_voters_is_first_warned_of_and_then_bad() {
 fn nominee_without_tenure_is_never_good() {
     let named = || fenced().led_by(ME).heard(ago(100));
     let asks = |answers| named().answered_by(answers);
+    check(&named().since(ago(50)), HealthState::NoTenure, Level::Warning, &["asks for it"]);
     check(
-        &named().since(ago(50)),
-        HealthState::NoTenure,
-        Level::Warning,
-        &["asks for it"],
-    );
-    check(
-        &asks(3)
-            .since(ago(4_000))
-            .refused("`beta` holds it", ago(300)),
+        &asks(3).since(ago(4_000)).refused("`beta` holds it", ago(300)),
         HealthState::NoTenure,
         Level::Warning,
         &["`beta` holds it"],
     );
-    check(
-        &asks(1),
-        HealthState::NoMajority,
-        Level::Bad,
-        &["only 1 of 3 voters"],
-    );
+    check(&asks(1), HealthState::NoMajority, Level::Bad, &["only 1 of 3 voters"]);
     let store = stored(false).led_by(ME);
-    check(
-        &store,
-        HealthState::StoreSilent,
-        Level::Bad,
-        &["etcd does not answer"],
-    );
+    check(&store, HealthState::StoreSilent, Level::Bad, &["etcd does not answer"]);
     let holder = stored(false).held_by(ME);
-    check(
-        &holder,
-        HealthState::StoreSilent,
-        Level::Bad,
-        &["leads for 1.5 s more"],
-    );
+    check(&holder, HealthState::StoreSilent, Level::Bad, &["leads for 1.5 s more"]);
     for (since, level) in [(4_000, Level::Warning), (6_000, Level::Bad)] {
         check(
             &fenced().led_by("beta").since(ago(since)),
@@ -270,12 +218,7 @@ fn nominee_without_tenure_is_never_good() {
             level,
             &["beta is named, and has no tenure yet"],
         );
-        check(
-            &named().since(ago(since)),
-            HealthState::NoTenure,
-            level,
-            &["asks for it"],
-        );
+        check(&named().since(ago(since)), HealthState::NoTenure, level, &["asks for it"]);
     }
     // The nominee changes, and still no member holds tenure.
     let mut renamed = fenced().led_by("beta");
@@ -294,12 +237,7 @@ fn member_without_frames_of_its_known_group_is_cut_off() {
         &["leads, but", "(2)", "this host is cut off"],
     );
     let nobody = &["has heard none of the other members that it knows (2) for 5.0 s"];
-    check(
-        &advisory().heard(at),
-        HealthState::CutOff,
-        Level::Bad,
-        nobody,
-    );
+    check(&advisory().heard(at), HealthState::CutOff, Level::Bad, nobody);
     let named = fenced().led_by(ME).answered_by(1).heard(at);
     check(&named, HealthState::CutOff, Level::Bad, nobody);
     let aside = fenced().aside(Some("no answer")).heard(at);
@@ -315,20 +253,10 @@ fn member_that_accepts_no_tenure_from_its_store_is_never_good() {
         status
     };
     let follower = shut_out(stored(true).held_by("beta"));
-    check(
-        &follower,
-        HealthState::ShutOut,
-        Level::Warning,
-        &["follows beta", why],
-    );
+    check(&follower, HealthState::ShutOut, Level::Warning, &["follows beta", why]);
     let vacant = stored(true).aside(Some("no tenure"));
     for status in [stored(true), stored(true).led_by(ME), vacant] {
-        check(
-            &shut_out(status),
-            HealthState::ShutOut,
-            Level::Bad,
-            &["takes no tenure", why],
-        );
+        check(&shut_out(status), HealthState::ShutOut, Level::Bad, &["takes no tenure", why]);
     }
 }
 
@@ -336,15 +264,8 @@ fn member_that_accepts_no_tenure_from_its_store_is_never_good() {
 #[test]
 fn failing_store_is_reported_before_silent_members() {
     let silent = stored(false).led_by(ME).heard(ago(60_000));
-    check(
-        &silent,
-        HealthState::StoreSilent,
-        Level::Bad,
-        &["etcd does not answer"],
-    );
-    let mut shut_out = stored(true)
-        .heard(ago(60_000))
-        .refused("set back", ago(100));
+    check(&silent, HealthState::StoreSilent, Level::Bad, &["etcd does not answer"]);
+    let mut shut_out = stored(true).heard(ago(60_000)).refused("set back", ago(100));
     shut_out.tenure.as_mut().expect("fenced").shut_out = Some(true);
     check(&shut_out, HealthState::ShutOut, Level::Bad, &["set back"]);
     let well = stored(true).heard(ago(60_000));
@@ -414,16 +335,8 @@ fn incomplete_council_or_stopped_centre_is_warned_of() {
         status
     };
     let state = HealthState::NoElection;
-    check(
-        &of(centre(2)),
-        state,
-        Level::Good,
-        &["no leader is elected"],
-    );
-    let too_few = &[
-        "no leader is elected",
-        "the council has 1 seats filled of 2 to 3",
-    ];
+    check(&of(centre(2)), state, Level::Good, &["no leader is elected"]);
+    let too_few = &["no leader is elected", "the council has 1 seats filled of 2 to 3"];
     check(&of(centre(1)), state, Level::Warning, too_few);
     let mut stopped = centre(2);
     stopped.gives_way_to = Some(peer("beta"));
@@ -436,12 +349,7 @@ fn incomplete_council_or_stopped_centre_is_warned_of() {
     // Also in a group that elects a leader.
     let mut led = advisory().led_by(ME);
     led.council = Some(CouncilStatus::Centre(centre(1)));
-    check(
-        &led,
-        HealthState::Leading,
-        Level::Warning,
-        &["leads", "seats filled"],
-    );
+    check(&led, HealthState::Leading, Level::Warning, &["leads", "seats filled"]);
 }
 
 #[test]
@@ -462,18 +370,8 @@ fn member_that_stands_aside_gives_the_reason() {
     let led = heard().held_by("beta").aside(Some(why));
     check(&led, aside, Level::Warning, &[why, "beta leads"]);
     let asked = heard().held_by("beta").aside(None);
-    check(
-        &asked,
-        aside,
-        Level::Good,
-        &["stepped down as asked", "beta leads"],
-    );
-    check(
-        &heard().aside(None).since(ago(4_000)),
-        aside,
-        Level::Warning,
-        &["no leader is known"],
-    );
+    check(&asked, aside, Level::Good, &["stepped down as asked", "beta leads"]);
+    check(&heard().aside(None).since(ago(4_000)), aside, Level::Warning, &["no leader is known"]);
     check(&heard().aside(None), aside, Level::Bad, &[]);
     // Its command ended regularly.
     let mut ended = heard().held_by("beta").aside(Some("its command ended"));
@@ -499,12 +397,7 @@ fn frames_under_another_key_make_a_good_verdict_a_warning() {
 #[test]
 fn group_without_a_leader_is_bad_unless_it_has_just_lost_it() {
     let vacant = HealthState::NoLeader;
-    check(
-        &advisory(),
-        vacant,
-        Level::Bad,
-        &["no leader is known, for 10.0 s"],
-    );
+    check(&advisory(), vacant, Level::Bad, &["no leader is known, for 10.0 s"]);
     check(&advisory().since(ago(300)), vacant, Level::Warning, &[]);
 }
 
@@ -516,20 +409,10 @@ fn duplicate_name_and_dispute_come_before_all_else() {
     check(&twin, HealthState::DuplicateName, Level::Bad, what);
     let mut disputed = fenced().held_by(ME).answered_by(3);
     disputed.tenure.as_mut().expect("fenced").disputed = Some("two may lead".to_owned());
-    check(
-        &disputed,
-        HealthState::Disputed,
-        Level::Bad,
-        &["two may lead"],
-    );
+    check(&disputed, HealthState::Disputed, Level::Bad, &["two may lead"]);
     let mut council = advisory();
     council.protocol = "none".to_owned();
-    check(
-        &council,
-        HealthState::NoElection,
-        Level::Good,
-        &["no leader is elected"],
-    );
+    check(&council, HealthState::NoElection, Level::Good, &["no leader is elected"]);
 }
 
 /// The name in JSON is the one in the metrics.
@@ -547,13 +430,9 @@ fn every_state_has_one_name() {
 
 #[test]
 fn spans_are_short_and_plain() {
-    for (seconds, text) in [
-        (0, "0.0 s"),
-        (59, "59.0 s"),
-        (60, "1 min 0 s"),
-        (3_725, "1 h 2 min"),
-        (172_800, "2 days"),
-    ] {
+    for (seconds, text) in
+        [(0, "0.0 s"), (59, "59.0 s"), (60, "1 min 0 s"), (3_725, "1 h 2 min"), (172_800, "2 days")]
+    {
         assert_eq!(in_words(Duration::from_secs(seconds)), text);
     }
 }

@@ -56,11 +56,7 @@ impl Group {
     /// A mismatch is logged when it begins or changes, not with every message.
     pub(in crate::group) fn shares_authority(&mut self, sender: &Sender<'_>, theirs: u64) -> bool {
         let is_shared = self.tenure.authority.is_also(theirs);
-        if self
-            .tenure
-            .authority_mismatch
-            .note(sender.id, theirs, is_shared)
-        {
+        if self.tenure.authority_mismatch.note(sender.id, theirs, is_shared) {
             tracing::error!(
                 "group `{}`: `{}` has another list of voters than this member, or another store: what either says about tenure does not count with the other; give all members the same voters, or the same store",
                 self.config.name,

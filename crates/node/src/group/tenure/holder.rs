@@ -89,10 +89,6 @@ impl Group {
     }
 
     pub(super) fn holds(&self, Fence(fence): Fence, lasts: Duration) -> Body<'static> {
-        Body::Holds {
-            fence,
-            lasts_ns: lasts.0,
-            authority: self.tenure.authority.id(),
-        }
+        Body::Holds { fence, lasts_ns: lasts.0, authority: self.tenure.authority.id() }
     }
 }

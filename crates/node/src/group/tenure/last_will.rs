@@ -56,21 +56,13 @@ impl Group {
             let Some(address) = address else {
                 continue; // this member itself, or a voter that was never heard
             };
-            let body = Body::Tenure {
-                to,
-                authority,
-                message: &bytes,
-            };
+            let body = Body::Tenure { to, authority, message: &bytes };
             self.frame(&body, false);
             last_will.extend(self.seal(Some(to)).map(|frame| (*address, frame)));
             self.number = LAST_NUMBER;
         }
         self.number = number;
-        self.tenure.worded = Some(Sealed {
-            incarnation: self.incarnation.0,
-            message,
-            addresses,
-        });
+        self.tenure.worded = Some(Sealed { incarnation: self.incarnation.0, message, addresses });
         self.tenure.last_will.send_replace(LastWill(last_will));
     }
 

@@ -155,11 +155,7 @@ impl Group {
             voters: voters.collect(),
             asking: self.asks_voters(now),
             reachable: self.tenure.authority.is_reachable(),
-            shut_out: self
-                .tenure
-                .authority
-                .is_reachable()
-                .map(|_| shut_out.is_some()),
+            shut_out: self.tenure.authority.is_reachable().map(|_| shut_out.is_some()),
             refusals: refusals.chain(shut_out).cloned().collect(),
             disputed: disputed.map(|it| it.why.clone()),
         };
@@ -202,16 +198,8 @@ mod tests {
     #[test]
     fn voter_without_an_answer_for_a_ttl_is_not_reached() {
         assert_eq!(reached(Duration::from_secs(2), true), 1);
-        assert_eq!(
-            reached(Duration::from_millis(300), true),
-            1,
-            "a second at least"
-        );
-        assert_eq!(
-            reached(Duration::from_secs(60), true),
-            3,
-            "asked every 20 s"
-        );
+        assert_eq!(reached(Duration::from_millis(300), true), 1, "a second at least");
+        assert_eq!(reached(Duration::from_secs(60), true), 3, "asked every 20 s");
     }
 
     #[test]

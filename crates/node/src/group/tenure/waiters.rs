@@ -38,9 +38,7 @@ impl Waiters {
 impl Group {
     /// Notes that this voter refuses `to` because another member holds tenure.
     pub(super) fn note_waiter(&mut self, to: MemberId, answer: &[u8]) {
-        if let Ok(Message::Refusal {
-            ballot, refused, ..
-        }) = postcard::from_bytes(answer)
+        if let Ok(Message::Refusal { ballot, refused, .. }) = postcard::from_bytes(answer)
             && let Refused::Held { .. } = refused
             && ballot.counter > 0
         // a member that only asks for the state does not wait
@@ -63,11 +61,7 @@ impl Group {
         };
         self.tenure.transfer_grace.take_if(is_heirs);
         self.on_released(now, out);
-        let transferee = self
-            .tenure
-            .transfer_grace
-            .map(|it| it.transferee)
-            .or(self.transferee());
+        let transferee = self.tenure.transfer_grace.map(|it| it.transferee).or(self.transferee());
         self.tell_who_waits(
             |it| it != from && transferee.is_none_or(|transferee| transferee == it),
             out,
@@ -89,12 +83,7 @@ impl Group {
         let authority = self.tenure.authority.id();
         for waiter in told {
             if let Some(address) = self.address_of(waiter) {
-                self.send_to(
-                    waiter,
-                    Route::To(address),
-                    &Body::Released { authority },
-                    out,
-                );
+                self.send_to(waiter, Route::To(address), &Body::Released { authority }, out);
             }
         }
     }

@@ -127,14 +127,8 @@ fn second_step_down_replaces_the_time_of_the_first() {
         field.run(Duration::from_secs(10));
         // It takes part again: it is in the others' lists, and they are in its list.
         field.settled_on(&ALL);
-        for it in ALL
-            .into_iter()
-            .filter(|it| *it != former && protocol.needs_view())
-        {
-            assert!(
-                field.lists(it, former) && field.lists(former, it),
-                "{name}: {it}"
-            );
+        for it in ALL.into_iter().filter(|it| *it != former && protocol.needs_view()) {
+            assert!(field.lists(it, former) && field.lists(former, it), "{name}: {it}");
         }
     }
 }
@@ -217,11 +211,8 @@ fn holder_is_not_unseated_by_a_newcomer() {
         for ttl in [TTL, TTL * 2] {
             let mut field = Field::elected_by(protocol);
             let before = field.settled_on(&ALL);
-            let quorum = QuorumConfig {
-                voters: (0..3).map(super::name).collect(),
-                ttl,
-                state: None,
-            };
+            let quorum =
+                QuorumConfig { voters: (0..3).map(super::name).collect(), ttl, state: None };
             let (newcomer, given) = field.member_by(5, quorum, Takeover::Never, 99, Saved::Missing);
             field.admit_member(newcomer, Some(given), &[], 0);
             assert_eq!(field.terms(Duration::from_secs(30)), [before], "{name}");

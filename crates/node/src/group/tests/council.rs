@@ -37,10 +37,7 @@ fn rules() -> Config {
 
 /// The configuration of a centre that elects once.
 fn guest_rules() -> Config {
-    Config {
-        yields: true,
-        ..rules()
-    }
+    Config { yields: true, ..rules() }
 }
 
 fn host_fleet(field: &mut Field, count: usize) {
@@ -52,10 +49,7 @@ fn host_fleet(field: &mut Field, count: usize) {
 
 /// Rules under which a host answers a poll that no earlier round led up to.
 fn plain_rules() -> Config {
-    Config {
-        search: Search::Printed,
-        ..rules()
-    }
+    Config { search: Search::Printed, ..rules() }
 }
 
 fn member(name: &str, council: CouncilPart) -> Group {
@@ -65,15 +59,7 @@ fn member(name: &str, council: CouncilPart) -> Group {
         ..GroupConfig::plain("test", ProtocolConfig::NoElection)
     };
     let nobody = (Authority::Nobody, InFlight::default());
-    Group::new(
-        config,
-        name,
-        7400,
-        Instant::START,
-        None,
-        nobody,
-        Entropy::seeded(7400),
-    )
+    Group::new(config, name, 7400, Instant::START, None, nobody, Entropy::seeded(7400))
 }
 
 fn host() -> Group {
@@ -104,14 +90,7 @@ fn poll(session: u64, round: u32) -> Message {
 
 /// A seat for the host `host`, elected in `round`.
 fn seat_for(host: &str, round: u32) -> Message {
-    Message::Seat(Seat {
-        session: 7,
-        class: 0,
-        host: member_id(host),
-        round,
-        place: 3,
-        beat: 0,
-    })
+    Message::Seat(Seat { session: 7, class: 0, host: member_id(host), round, place: 3, beat: 0 })
 }
 
 /// A host that was called, has replied, and got a seat.
@@ -131,11 +110,7 @@ struct Said {
 
 impl Said {
     fn now(number: u64) -> Self {
-        Self {
-            incarnation: 7,
-            number,
-            at_ns: calendar(),
-        }
+        Self { incarnation: 7, number, at_ns: calendar() }
     }
 
     /// The number of frames that `host` sends in answer to `message`.
@@ -147,19 +122,10 @@ impl Said {
     fn with(&self, host: &mut Group, terms: &[u8], message: &[u8]) -> usize {
         let frame = Frame {
             group: group_id("test"),
-            sender: Sender::new(
-                "centre",
-                member_id("centre"),
-                Incarnation(self.incarnation),
-                7400,
-            ),
+            sender: Sender::new("centre", member_id("centre"), Incarnation(self.incarnation), 7400),
             number: self.number,
             to_all: true,
-            body: Body::CentreMessage {
-                at_ns: self.at_ns,
-                terms,
-                message,
-            },
+            body: Body::CentreMessage { at_ns: self.at_ns, terms, message },
         };
         let mut out = Outbox::new();
         host.hear(NOW, address(9), Channel::Multicast, &frame, &mut out);
@@ -200,10 +166,7 @@ fn recorded_call_does_not_set_the_address_of_its_centre() {
     let centre = member_id("centre");
     for (at_ns, is_known) in [(calendar(), true), (0, false)] {
         let mut host = host();
-        let said = Said {
-            at_ns,
-            ..Said::now(0)
-        };
+        let said = Said { at_ns, ..Said::now(0) };
         said.to(&mut host, &poll(7, 1));
         assert_eq!(host.peer_table.get(centre).is_some(), is_known, "{at_ns}");
     }
@@ -213,10 +176,7 @@ fn recorded_call_does_not_set_the_address_of_its_centre() {
 #[test]
 fn old_message_is_not_answered_by_restarted_hosts() {
     const SECOND: u64 = 1_000_000_000;
-    let said = |at_ns| Said {
-        at_ns,
-        ..Said::now(1)
-    };
+    let said = |at_ns| Said { at_ns, ..Said::now(1) };
     for (at_ns, is_heeded) in [
         (calendar(), true),
         (calendar() - 20 * SECOND, true),
@@ -239,20 +199,13 @@ fn old_message_is_not_answered_by_restarted_hosts() {
 /// One replayed frame of a centre's earlier incarnation must not cause an answer of every host.
 #[test]
 fn call_of_an_old_incarnation_is_answered_by_seated_hosts_only() {
-    let past = Said {
-        incarnation: 6,
-        ..Said::now(1)
-    };
+    let past = Said { incarnation: 6, ..Said::now(1) };
     let mut unseated = host();
     assert_eq!(Said::now(0).to(&mut unseated, &poll(7, 1)), 1);
     assert_eq!(past.to(&mut unseated, &poll(6, 1)), 0);
     assert_eq!(unseated.counters.replayed, 1);
     let mut seated = seated_host();
-    assert_eq!(
-        past.to(&mut seated, &poll(6, 1)),
-        1,
-        "so that a centre learns of it"
-    );
+    assert_eq!(past.to(&mut seated, &poll(6, 1)), 1, "so that a centre learns of it");
 }
 
 /// Otherwise one recorded frame would seat a whole fleet, which would answer every heartbeat.
@@ -295,23 +248,14 @@ fn seats_are_held_for_a_lease_and_no_longer() {
 fn expired_lease_ends_before_waiting_frames_are_handled() {
     let mut host = seated_host();
     let watched = host.watch_seat().expect("a host");
-    let standing = Message::Standing(Standing {
-        session: 7,
-        class: 0,
-        beat: 1,
-        places: u128::MAX,
-    });
+    let standing = Message::Standing(Standing { session: 7, class: 0, beat: 1, places: u128::MAX });
     let terms = encode(&Terms::of(&standing, &rules()).expect("a centre's"));
     let frame = Frame {
         group: group_id("test"),
         sender: Sender::new("centre", member_id("centre"), Incarnation(7), 7400),
         number: 2,
         to_all: true,
-        body: Body::CentreMessage {
-            at_ns: calendar(),
-            terms: &terms,
-            message: &encode(&standing),
-        },
+        body: Body::CentreMessage { at_ns: calendar(), terms: &terms, message: &encode(&standing) },
     };
     let late = NOW + rules().lease.expect("it has one").lasts + ROUND;
     let mut out = Outbox::new();
@@ -327,10 +271,8 @@ fn malformed_council_messages_are_counted_and_harmless() {
         member("centre-2", CouncilPart::Centre(Box::new(rules()))),
         member("off", CouncilPart::Off),
     ];
-    let (terms, message) = (
-        encode(&Terms::of(&poll(7, 1), &rules()).expect("a centre's")),
-        encode(&poll(7, 1)),
-    );
+    let (terms, message) =
+        (encode(&Terms::of(&poll(7, 1), &rules()).expect("a centre's")), encode(&poll(7, 1)));
     for number in 0..20_000 {
         let mut noise = |bytes: &[u8]| {
             let mut bytes = bytes.to_vec();
@@ -362,10 +304,7 @@ fn malformed_council_messages_are_counted_and_harmless() {
         }
     }
     let [host, centre, off] = members.map(|it| it.counters);
-    assert!(
-        host.malformed > 1_000 && host.council_senseless > 1_000,
-        "{host:?}"
-    );
+    assert!(host.malformed > 1_000 && host.council_senseless > 1_000, "{host:?}");
     assert!(centre.malformed > 1_000, "{centre:?}");
     assert_eq!(off.malformed, 0);
 }
@@ -374,12 +313,7 @@ fn malformed_council_messages_are_counted_and_harmless() {
 fn seats_are_filled_although_a_fifth_of_messages_is_lost() {
     let mut field = Field::empty();
     field.lost_percent = 20;
-    field.admit_member(
-        member("centre", CouncilPart::Centre(Box::new(rules()))),
-        None,
-        &[],
-        0,
-    );
+    field.admit_member(member("centre", CouncilPart::Centre(Box::new(rules()))), None, &[], 0);
     host_fleet(&mut field, 40);
     let filled = |field: &Field| match field.members[0].council_status(field.now) {
         Some(CouncilStatus::Centre(centre)) => centre.is_filled() && centre.is_settled,
@@ -503,10 +437,7 @@ fn centre_waits_for_longer_seats_of_an_earlier_centre() {
             let second = centre_status(&field, 31);
             was_filled |= second.is_filled();
             let of_first = held.len() > second.seats().count() && second.is_filled();
-            assert!(
-                !of_first,
-                "seed {seed}: seats of two sessions at once: {held:?}"
-            );
+            assert!(!of_first, "seed {seed}: seats of two sessions at once: {held:?}");
         }
         assert!(was_filled, "seed {seed}");
     }
@@ -517,35 +448,16 @@ fn centre_waits_for_longer_seats_of_an_earlier_centre() {
 fn replayed_heartbeat_renews_no_lease() {
     let mut host = seated_host();
     let watched = host.watch_seat().expect("a host");
-    let standing = |beat| {
-        Message::Standing(Standing {
-            session: 7,
-            class: 0,
-            beat,
-            places: 1 << 3,
-        })
-    };
+    let standing =
+        |beat| Message::Standing(Standing { session: 7, class: 0, beat, places: 1 << 3 });
     assert_eq!(Said::now(2).to(&mut host, &standing(1)), 1, "it confirms");
-    assert_eq!(
-        Said::now(2).to(&mut host, &standing(1)),
-        0,
-        "the same frame"
-    );
+    assert_eq!(Said::now(2).to(&mut host, &standing(1)), 0, "the same frame");
     assert_eq!(Said::now(3).to(&mut host, &standing(1)), 0, "the same beat");
     let due = host.due();
-    assert_eq!(
-        Said::now(4).to(&mut host, &standing(0)),
-        0,
-        "an earlier one"
-    );
+    assert_eq!(Said::now(4).to(&mut host, &standing(0)), 0, "an earlier one");
     assert_eq!(host.due(), due);
     // The beat before does not give back a seat that was taken away.
-    let gone = Message::Standing(Standing {
-        session: 7,
-        class: 0,
-        beat: 3,
-        places: 0,
-    });
+    let gone = Message::Standing(Standing { session: 7, class: 0, beat: 3, places: 0 });
     Said::now(5).to(&mut host, &gone);
     assert_eq!(Said::now(6).to(&mut host, &standing(2)), 0);
     assert_eq!(watched.borrow().seat, None);

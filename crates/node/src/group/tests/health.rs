@@ -86,10 +86,7 @@ fn isolated_holder_first_reports_silent_voters() {
     assert_ne!(field.health(leader).level, Level::Good);
     field.run(SECOND * 20);
     let health = field.health(leader);
-    assert_eq!(
-        (health.state, health.level),
-        (HealthState::CutOff, Level::Bad)
-    );
+    assert_eq!((health.state, health.level), (HealthState::CutOff, Level::Bad));
     let rest: Vec<usize> = ALL.into_iter().filter(|it| *it != leader).collect();
     for it in rest {
         // One voter of three is gone. Only the next leader can tell.
@@ -131,10 +128,7 @@ fn lost_majority_of_voters_is_reported_the_same_way_everywhere() {
             }
         }
     }
-    assert_eq!(
-        seen, [true; 2],
-        "a lost majority, a member that stands aside"
-    );
+    assert_eq!(seen, [true; 2], "a lost majority, a member that stands aside");
 }
 
 /// Independent of which members are named meanwhile.
@@ -181,11 +175,8 @@ fn leader_drops_dead_members_unless_it_is_isolated() {
     let listed = |field: &Field| {
         let peer_table = field.members[leader].status(field.now).peers;
         let waits = |it: &PeerStatus| it.silent_for.is_some_and(|it| it >= SECOND * 2);
-        let silent: Vec<String> = peer_table
-            .iter()
-            .filter(|it| waits(it))
-            .map(|it| it.peer.name.clone())
-            .collect();
+        let silent: Vec<String> =
+            peer_table.iter().filter(|it| waits(it)).map(|it| it.peer.name.clone()).collect();
         (peer_table.len(), silent)
     };
     field.run(SECOND * 30);
@@ -216,11 +207,8 @@ fn leader_does_not_drop_a_voter_that_does_not_answer() {
     let has = |index: usize| peer_table.iter().any(|it| it.peer.name == name(index));
     assert_eq!([voter, 4].map(has), [true, false]);
     let waits = |it: &PeerStatus| it.silent_for.is_some_and(|it| it >= SECOND * 2);
-    let silent: Vec<&str> = peer_table
-        .iter()
-        .filter(|it| waits(it))
-        .map(|it| it.peer.name.as_str())
-        .collect();
+    let silent: Vec<&str> =
+        peer_table.iter().filter(|it| waits(it)).map(|it| it.peer.name.as_str()).collect();
     assert_eq!(silent, [name(voter)]);
 }
 
@@ -289,11 +277,7 @@ fn death_of_a_leader_with_tenure_is_the_cause_of_the_next() {
         assert_eq!(causes[it][1], died, "{it}: {:?}", causes[it]);
         let later = causes[it][2..].iter();
         let mut later = later.filter(|cause| cause.contains(&name(leader)));
-        assert!(
-            later.all(|cause| cause.ends_with(&died)),
-            "{:?}",
-            causes[it]
-        );
+        assert!(later.all(|cause| cause.ends_with(&died)), "{:?}", causes[it]);
     }
 }
 
@@ -316,10 +300,7 @@ fn ended_command_appears_in_cause_and_verdict() {
         let health = field.health(leader);
         assert_eq!(health.state, HealthState::StandsAside);
         assert_eq!(health.level, Level::Warning);
-        assert!(
-            health.summary.contains("(its command ended with code 7)"),
-            "{health:?}"
-        );
+        assert!(health.summary.contains("(its command ended with code 7)"), "{health:?}");
         field.run(SECOND * 8);
         field.assert_well(&ALL);
     }
@@ -346,11 +327,8 @@ fn misnamed_voters_are_not_searched_in_the_network() {
     let mut field = Field::empty();
     let voters = ["m0.example.org", "m1.example.org", "m2.example.org"];
     for index in 0..3 {
-        let quorum = QuorumConfig {
-            voters: voters.map(str::to_owned).into(),
-            ttl: field.ttl,
-            state: None,
-        };
+        let quorum =
+            QuorumConfig { voters: voters.map(str::to_owned).into(), ttl: field.ttl, state: None };
         let saved = Saved::Initialised(Durable::FOUNDING);
         let (member, given) = field.member_by(index, quorum, Takeover::Never, 0, saved);
         field.admit_member(member, Some(given), &[], 0);
@@ -360,10 +338,7 @@ fn misnamed_voters_are_not_searched_in_the_network() {
     let whys = field.whys(named);
     let why = whys.last().expect("it is told why");
     assert!(why.contains("3 of 3 voters do not answer"), "{why}");
-    assert!(
-        why.contains("voters are known by their whole names"),
-        "{why}"
-    );
+    assert!(why.contains("voters are known by their whole names"), "{why}");
     assert!(!why.contains("network"), "{why}");
     assert_eq!(field.state(named), HealthState::NoMajority);
 }

@@ -40,34 +40,17 @@ fn name_conflict_of_another_process_stops_no_member() {
 #[test]
 fn only_another_process_of_its_name_replaces_a_member() {
     let mut field = Field::settled(Takeover::Never, &[0; 3]);
-    let (incarnation, process_incarnation) = (
-        field.members[0].incarnation,
-        field.members[0].process_incarnation,
-    );
+    let (incarnation, process_incarnation) =
+        (field.members[0].incarnation, field.members[0].process_incarnation);
     for (number, of, by, begins_another) in [
-        (
-            u64::MAX - 3,
-            1,
-            Incarnation(process_incarnation.0 + 1),
-            false,
-        ),
+        (u64::MAX - 3, 1, Incarnation(process_incarnation.0 + 1), false),
         (u64::MAX - 2, 0, process_incarnation, false),
-        (
-            u64::MAX - 1,
-            0,
-            Incarnation(process_incarnation.0 + 1),
-            true,
-        ),
+        (u64::MAX - 1, 0, Incarnation(process_incarnation.0 + 1), true),
     ] {
         let teller = name(1);
         let told = Frame {
             group: group_id("test"),
-            sender: Sender::new(
-                &teller,
-                id(1),
-                field.members[1].incarnation,
-                address(1).port(),
-            ),
+            sender: Sender::new(&teller, id(1), field.members[1].incarnation, address(1).port()),
             number,
             to_all: false,
             body: Body::StaleIncarnation {
@@ -93,11 +76,9 @@ fn only_another_process_of_its_name_replaces_a_member() {
 /// An answer to an earlier ping, or by another member, does not show that the leader is alive.
 #[test]
 fn only_the_pinged_leader_can_answer_the_ping() {
-    for (of_another, to_another, is_buried) in [
-        (false, false, false),
-        (true, false, true),
-        (false, true, true),
-    ] {
+    for (of_another, to_another, is_buried) in
+        [(false, false, false), (true, false, true), (false, true, true)]
+    {
         let mut field = Field::settled(Takeover::Never, &[0; 5]);
         let leader = field.agreed(&ALL).expect("they agree");
         let [follower, other] = [1, 2].map(|it| (leader + it) % 5);
@@ -180,10 +161,7 @@ fn voter_counts_as_uninitialised_while_it_says_so_itself() {
     let field = Field::empty();
     let (mut member, _disk) =
         field.fenced_member(4, &[0, 1, 2], Takeover::Never, 0, Saved::Missing);
-    let owner = BallotOwner {
-        id: id(4),
-        number: 1,
-    };
+    let owner = BallotOwner { id: id(4), number: 1 };
     let ballot = Ballot { counter: 1, owner };
     let blank = Message::Refusal {
         ballot,
@@ -247,18 +225,10 @@ fn last_will_is_made_for_watchers_and_remade_on_change() {
     let mut last_will = last_will.subscribe();
     field.run(TTL);
     let voters: Vec<_> = [1, 2].map(address).into();
-    let told = last_will
-        .borrow_and_update()
-        .0
-        .iter()
-        .map(|it| it.0)
-        .collect();
+    let told = last_will.borrow_and_update().0.iter().map(|it| it.0).collect();
     assert_eq!((leader, voters), (0, told));
     field.run(TTL * 3);
-    assert!(
-        !last_will.has_changed().expect("it is there"),
-        "no renewal matters"
-    );
+    assert!(!last_will.has_changed().expect("it is there"), "no renewal matters");
     // Frames of this incarnation are stale to members that have seen a later one.
     field.members[leader].begin_incarnation();
     field.run(TTL);
@@ -291,10 +261,8 @@ fn copied_process_stops_and_releases_nothing() {
         let mut last_will = field.members[leader].last_will().subscribe();
         field.run(TTL);
         assert!(!last_will.borrow_and_update().0.is_empty());
-        let (incarnation, process_incarnation) = (
-            field.members[leader].incarnation,
-            field.members[leader].process_incarnation,
-        );
+        let (incarnation, process_incarnation) =
+            (field.members[leader].incarnation, field.members[leader].process_incarnation);
         let sent = field.members[leader].number;
         let name = name(leader);
         let said = |incarnation: Incarnation, number| Frame {
@@ -303,11 +271,7 @@ fn copied_process_stops_and_releases_nothing() {
                 .with_process_incarnation(process_incarnation),
             number,
             to_all: true,
-            body: Body::Holds {
-                fence,
-                lasts_ns: TTL.0,
-                authority: 1,
-            },
+            body: Body::Holds { fence, lasts_ns: TTL.0, authority: 1 },
         };
         let mut out = Outbox::new();
         let member = &mut field.members[leader];
@@ -321,10 +285,7 @@ fn copied_process_stops_and_releases_nothing() {
                 &mut out,
             );
         }
-        assert_eq!(
-            (member.duplicate_name(), field.leaders()),
-            (None, vec![leader])
-        );
+        assert_eq!((member.duplicate_name(), field.leaders()), (None, vec![leader]));
 
         let copys = match is_later_incarnation {
             false => said(incarnation, sent),
@@ -333,10 +294,7 @@ fn copied_process_stops_and_releases_nothing() {
         let member = &mut field.members[leader];
         member.hear(field.now, address(9), Channel::Multicast, &copys, &mut out);
         assert_eq!(member.duplicate_name(), Some(address(9)));
-        assert!(
-            last_will.borrow().0.is_empty(),
-            "its keeper gives nothing up"
-        );
+        assert!(last_will.borrow().0.is_empty(), "its keeper gives nothing up");
         assert_eq!(field.leaders(), [0; 0]);
         assert_eq!(field.holders(), [0; 0]);
         // The voters keep the grant for the copy. No other member gets tenure before it has

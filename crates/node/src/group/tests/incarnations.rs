@@ -44,10 +44,8 @@ fn restarted_member_with_a_lower_incarnation_is_accepted() {
                 });
                 let process_incarnation = field.members[0].process_incarnation;
                 for other in [1, 2] {
-                    let known = field.members[other]
-                        .peer_table
-                        .get(id(0))
-                        .map(|it| it.process_incarnation);
+                    let known =
+                        field.members[other].peer_table.get(id(0)).map(|it| it.process_incarnation);
                     assert_eq!(known, Some(process_incarnation), "{restart}: by {other}");
                 }
             }

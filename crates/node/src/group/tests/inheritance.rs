@@ -24,11 +24,7 @@ fn absent_transferee_leaves_tenure_to_the_nominee() {
     field.run(TOO_LONG);
     let within = Some(Duration(TTL.0 / 2));
     assert_eq!(outcome.try_recv(), Ok(TransferOutcome::Missed { within }));
-    let rest: Vec<usize> = ALL[..4]
-        .iter()
-        .copied()
-        .filter(|it| *it != former)
-        .collect();
+    let rest: Vec<usize> = ALL[..4].iter().copied().filter(|it| *it != former).collect();
     assert!(field.settled_on(&rest).1 > fence);
 }
 
@@ -58,12 +54,7 @@ fn transferee_takes_tenure_although_another_member_is_named() {
     let (mut field, [former, transferee], fence) = Field::with_an_heir(Takeover::Never);
     let outcome = field.hand_over(former, transferee);
     field.run(DELAY);
-    assert!(
-        field.members[transferee]
-            .tenure
-            .receives_transfer_until
-            .is_some()
-    );
+    assert!(field.members[transferee].tenure.receives_transfer_until.is_some());
     field.act(transferee, |it, now, out| it.nominate(now, false, out));
     field.assert_taken_by(transferee, fence, outcome);
 }
@@ -208,10 +199,7 @@ fn transferee_that_is_named_goes_on_after_its_time() {
     let inherits = field.members[transferee].tenure.receives_transfer_until;
     assert!(field.members[transferee].is_nominee() && inherits.is_some());
     field.run(Duration::from_secs(1));
-    assert_eq!(
-        field.members[transferee].tenure.receives_transfer_until,
-        None
-    );
+    assert_eq!(field.members[transferee].tenure.receives_transfer_until, None);
     let tried = field.members[transferee].counters.tenure_sent;
     field.run(Duration::from_secs(1));
     assert!(field.members[transferee].counters.tenure_sent > tried);

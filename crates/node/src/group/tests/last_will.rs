@@ -63,10 +63,7 @@ fn voter_first_heard_during_the_tenure_gets_the_release() {
     field.run(LISTEN + ANNOUNCE);
     let survivors = [1, 2];
     let holders = field.holders();
-    assert!(
-        holders.iter().any(|it| survivors.contains(it)),
-        "{holders:?}"
-    );
+    assert!(holders.iter().any(|it| survivors.contains(it)), "{holders:?}");
 }
 
 #[test]
@@ -95,11 +92,7 @@ fn release_is_not_sealed_again_while_no_voter_moves() {
     let (leader, _) = field.settled_on(&ALL);
     let mut last_will = field.members[leader].last_will().subscribe();
     field.run(TTL);
-    let known: Vec<MemberId> = field.members[leader]
-        .peer_table
-        .iter()
-        .map(|it| it.0)
-        .collect();
+    let known: Vec<MemberId> = field.members[leader].peer_table.iter().map(|it| it.0).collect();
     assert!(known.contains(&id(4)), "no voter, and heard");
     last_will.mark_unchanged();
     field.run(TTL * 10);

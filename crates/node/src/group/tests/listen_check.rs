@@ -27,11 +27,9 @@ fn listen_interval_too_short_for_the_loss_is_warned_of() {
             ..announce::Config::field(ANNOUNCE)
         })
     };
-    for (listen, percent, is_warned_of) in [
-        (ANNOUNCE * 3, 30, true),
-        (ANNOUNCE * 3, 0, false),
-        (ANNOUNCE * 20, 30, false),
-    ] {
+    for (listen, percent, is_warned_of) in
+        [(ANNOUNCE * 3, 30, true), (ANNOUNCE * 3, 0, false), (ANNOUNCE * 20, 30, false)]
+    {
         let field = under_loss(fixed(listen), percent);
         let asked = ALL.map(|it| field.members[it].asked_for_listen());
         let most = asked.iter().flatten().max();
@@ -51,10 +49,7 @@ fn measured_listen_interval_keeps_the_leader_under_loss() {
         let before = field.changes(&ALL);
         field.run(Duration::from_secs(600));
         assert_eq!(field.changes(&ALL), before, "{percent} % lost");
-        assert!(
-            ALL.iter()
-                .all(|it| field.members[*it].asked_for_listen().is_none())
-        );
+        assert!(ALL.iter().all(|it| field.members[*it].asked_for_listen().is_none()));
     }
 }
 

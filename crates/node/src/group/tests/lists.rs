@@ -20,10 +20,7 @@ fn holder_under_another_voter_list_is_not_the_holder() {
     field.run(Duration::from_secs(1));
     let (leader, fence) = field.settled_on(&ALL[..3]);
     // Its fence is higher, by its own count.
-    let later = Saved::Initialised(Durable {
-        counter: 1_000,
-        ..Durable::FOUNDING
-    });
+    let later = Saved::Initialised(Durable { counter: 1_000, ..Durable::FOUNDING });
     field.admit_fenced_by(&[3], Takeover::Never, 99, later);
     let mut out = Outbox::new();
     field.members[3].ask_authority(field.now, Request::Acquire, &mut out);
@@ -105,11 +102,9 @@ fn member_that_released_tenure_is_not_reported_as_holder() {
         field.run(ANNOUNCE);
         while let Ok(it) = told.try_recv() {
             match it {
-                Told::Another {
-                    member,
-                    fence,
-                    holds,
-                } if member == name(leader) && fence == Some(held) => {
+                Told::Another { member, fence, holds }
+                    if member == name(leader) && fence == Some(held) =>
+                {
                     said.push(holds);
                 }
                 Told::Another { .. } | Told::Unproven { .. } => {}

@@ -59,15 +59,8 @@ impl Field {
         };
         let nobody = (Authority::Nobody, InFlight::default());
         let port = address(index).port();
-        let member = Group::new(
-            config,
-            &name(index),
-            port,
-            self.now,
-            None,
-            nobody,
-            entropy(self.now, port),
-        );
+        let member =
+            Group::new(config, &name(index), port, self.now, None, nobody, entropy(self.now, port));
         self.admit_member(member, None, join, 0);
     }
 
@@ -131,10 +124,7 @@ fn members_with_partial_views_agree_on_a_leader() {
         assert!((1..=18).contains(&lifelines), "{found:?}: {lifelines}");
         for index in 0..MEMBERS {
             let partial_view = field.partial_view_of(index);
-            assert!(
-                partial_view.known <= VIEW.into(),
-                "{found:?}: {partial_view:?}"
-            );
+            assert!(partial_view.known <= VIEW.into(), "{found:?}: {partial_view:?}");
             let size = partial_view.size.expect("they have been counted") as f64;
             let error = (size / MEMBERS as f64 - 1.0).abs();
             assert!(error < 0.2, "{found:?}: {partial_view:?}");
@@ -211,10 +201,7 @@ fn member_that_comes_back_is_dead_to_no_member() {
             partial_view.is_some_and(|it| it.has_buried(id(leader), incarnation))
         };
         let others: Vec<usize> = (0..MEMBERS).filter(|it| *it != leader).collect();
-        assert!(
-            others.iter().all(|it| takes_for_dead(&field, it)),
-            "{found:?}"
-        );
+        assert!(others.iter().all(|it| takes_for_dead(&field, it)), "{found:?}");
         // Another process with its name, at its address.
         field.enter_many(leader, found);
         let place = field.members.len() - 1;
@@ -345,33 +332,21 @@ fn k_follows_the_loss_and_the_channel_to_all() {
                         Found::ByAddress => (6.0 * (loss - 1.0)).exp(),
                     };
                     let view = measured.view.expect("they know some");
-                    assert!(
-                        (view - (1.0 - missed)).abs() < 1e-12,
-                        "{found:?}: {measured:?}"
-                    );
+                    assert!((view - (1.0 - missed)).abs() < 1e-12, "{found:?}: {measured:?}");
                     status.k.expect("some relay")
                 })
                 .collect()
         };
         let calm = ks(&field);
-        assert!(
-            calm.iter().all(|k| (6..=9).contains(k)),
-            "{found:?}: {calm:?}"
-        );
+        assert!(calm.iter().all(|k| (6..=9).contains(k)), "{found:?}: {calm:?}");
         field.lost_percent = 20;
         field.run(Duration::from_secs(60));
         let losing = ks(&field);
         let more = |(losing, calm): (&u32, &u32)| *losing > *calm && *losing <= MEMBERS as u32;
-        assert!(
-            losing.iter().zip(&calm).all(more),
-            "{found:?}: {losing:?}, {calm:?}"
-        );
+        assert!(losing.iter().zip(&calm).all(more), "{found:?}: {losing:?}, {calm:?}");
         // More than a view holds: the group is what is counted.
         let most = losing.iter().max().expect("there are members");
-        assert!(
-            found == Found::ByAddress || *most > u32::from(VIEW) + 1,
-            "{losing:?}"
-        );
+        assert!(found == Found::ByAddress || *most > u32::from(VIEW) + 1, "{losing:?}");
     }
 }
 
@@ -505,10 +480,7 @@ fn recorded_election_misleads_older_members_for_a_moment() {
     field.run(Duration::from_secs(90));
     assert!(field.agreed(&others).is_some());
     let replayed = field.now;
-    for (flight, to) in recorded
-        .iter()
-        .flat_map(|it| others.iter().map(move |to| (it, *to)))
-    {
+    for (flight, to) in recorded.iter().flat_map(|it| others.iter().map(move |to| (it, *to))) {
         field.flights.push(Flight {
             at: replayed + (flight.at - began),
             to,
@@ -536,28 +508,12 @@ fn some_frames_need_a_proof_in_a_large_group() {
     let mut field = Field::of_many(Found::ByMulticast);
     field.enter_many(MEMBERS, Found::ByMulticast);
     let stranger = Sender::new("stranger", member_id("stranger"), Incarnation(1), 7400);
-    let frame = |body| Frame {
-        group: group_id("test"),
-        sender: stranger,
-        number: 0,
-        to_all: true,
-        body,
-    };
+    let frame =
+        |body| Frame { group: group_id("test"), sender: stranger, number: 0, to_all: true, body };
     let (authority, lasts_ns, fence) = (0, 1, 1);
-    let tenure = |to| Body::Tenure {
-        to,
-        authority,
-        message: &[],
-    };
-    let holds = Body::Holds {
-        fence,
-        lasts_ns,
-        authority,
-    };
-    let election = Body::Election {
-        protocol: 0,
-        message: &[],
-    };
+    let tenure = |to| Body::Tenure { to, authority, message: &[] };
+    let holds = Body::Holds { fence, lasts_ns, authority };
+    let election = Body::Election { protocol: 0, message: &[] };
     let later = field.now + Duration::from_secs(60);
     let must_prove = |who: usize, at, body| field.members[who].must_prove(at, &frame(body));
     assert!(must_prove(3, later, tenure(id(3))) && !must_prove(3, later, tenure(id(4))));

@@ -57,18 +57,11 @@ fn mean(numbers: impl Iterator<Item = f64>) -> f64 {
 fn k_follows_the_measured_loss_with_full_views() {
     let mut field = Field::of_whole();
     let calm = field.measured();
-    assert!(
-        calm.iter()
-            .all(|(_, it)| it.loss == Some(0.0) && it.view == Some(1.0))
-    );
+    assert!(calm.iter().all(|(_, it)| it.loss == Some(0.0) && it.view == Some(1.0)));
     field.lost_percent = 20;
     field.run(Duration::from_secs(30));
     let losing = field.measured();
-    let loss = mean(
-        losing
-            .iter()
-            .map(|(_, it)| it.loss.expect("there were probes")),
-    );
+    let loss = mean(losing.iter().map(|(_, it)| it.loss.expect("there were probes")));
     // From 64 probes for each member, both ways: the standard error of the mean is 0.008.
     assert!((0.16..0.24).contains(&loss), "{loss}");
     let k = |all: &[(u32, Measured)]| mean(all.iter().map(|(k, _)| f64::from(*k)));

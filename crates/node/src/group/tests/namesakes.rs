@@ -68,12 +68,7 @@ impl Field {
         let end = self.now + span;
         while self.now < end {
             self.run(Duration::from_millis(1));
-            assert_eq!(
-                self.members[HOLDER].tenure.fence(),
-                fence,
-                "at {:?}",
-                self.now
-            );
+            assert_eq!(self.members[HOLDER].tenure.fence(), fence, "at {:?}", self.now);
             assert_eq!(self.holders(), [HOLDER], "at {:?}", self.now);
         }
     }
@@ -171,9 +166,7 @@ fn holder_with_a_wrong_voter_address_finds_the_voter_in_time() {
     for wait in [0, 40, 80, 120, 160] {
         let mut field = Field::with_a_bare_majority();
         field.run(Duration::from_millis(wait));
-        field.members[HOLDER]
-            .peer_table
-            .mislead(id(VOTER), address(9));
+        field.members[HOLDER].peer_table.mislead(id(VOTER), address(9));
         field.keeps_its_holder(TTL * 4);
         assert!(field.knows_voter_at(HOLDER, address(VOTER)));
     }
@@ -191,10 +184,7 @@ fn duplicate_that_knows_only_a_third_member_is_refused() {
             field.admit_namesake(before);
             field.keeps_its_holder(TTL * 10);
             let refused = field.members.iter().map(|it| it.duplicate_name().is_some());
-            assert_eq!(
-                refused.collect::<Vec<_>>(),
-                [false, false, false, false, false, true]
-            );
+            assert_eq!(refused.collect::<Vec<_>>(), [false, false, false, false, false, true]);
             let stale_incarnation = [VOTER, 5].map(|it| field.members[it].stale_incarnation.times);
             assert!(
                 stale_incarnation.iter().sum::<u64>() <= 3,
@@ -242,10 +232,7 @@ fn successive_duplicates_do_not_unseat_the_holder() {
     for newcomer in 5..25 {
         field.admit_namesake(0);
         field.keeps_its_holder(Duration::from_millis(100));
-        assert!(
-            field.members[newcomer].duplicate_name().is_some(),
-            "{newcomer}"
-        );
+        assert!(field.members[newcomer].duplicate_name().is_some(), "{newcomer}");
     }
     assert!(field.members[VOTER].duplicate_name().is_none());
 }

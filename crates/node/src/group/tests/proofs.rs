@@ -25,12 +25,7 @@ impl Field {
 
     /// Replays a recorded frame to a member now.
     fn send_again(&mut self, flight: &Flight, to: usize, from: SocketAddr) {
-        self.flights.push(Flight {
-            at: self.now,
-            to,
-            from,
-            ..flight.copy()
-        });
+        self.flights.push(Flight { at: self.now, to, from, ..flight.copy() });
     }
 
     fn body_name(&mut self, flight: &Flight) -> String {
@@ -51,11 +46,8 @@ impl Field {
 #[test]
 fn flood_of_recorded_frames_does_not_delay_a_proof() {
     let ms = Duration::from_millis;
-    for (every, addresses, delay) in [
-        (ms(5), 12, ms(50)),
-        (ms(5), 5, ms(50)),
-        (ms(1), 200, ms(10)),
-    ] {
+    for (every, addresses, delay) in [(ms(5), 12, ms(50)), (ms(5), 5, ms(50)), (ms(1), 200, ms(10))]
+    {
         let mut field = Field::settled(Takeover::Never, &[0; 4]);
         let leader = field.agreed(&ALL[..4]).expect("they agree");
         let victim = (leader + 1) % 4;
@@ -173,10 +165,7 @@ fn recorded_answer_to_a_search_proves_nothing() {
     field.act(0, |it, now, out| it.seek(now, id(1), out));
     let recorded = field.record(0, DELAY * 4);
     let answers: Vec<Flight> = {
-        let is_here: Vec<bool> = recorded
-            .iter()
-            .map(|it| field.body_name(it) == "here")
-            .collect();
+        let is_here: Vec<bool> = recorded.iter().map(|it| field.body_name(it) == "here").collect();
         let both = recorded.into_iter().zip(is_here);
         both.filter(|it| it.1).map(|it| it.0).collect()
     };
@@ -204,11 +193,7 @@ fn release_of_a_dead_process_needs_no_new_proof() {
         sender,
         number,
         to_all: false,
-        body: Body::Tenure {
-            to: id(0),
-            authority: 0,
-            message: &[],
-        },
+        body: Body::Tenure { to: id(0), authority: 0, message: &[] },
     };
     let later = field.now + PROOF_LASTS;
     field.members[0].replay_window.miss(id(1));

@@ -28,10 +28,7 @@ fn reason_names_the_uninitialised_voter() {
         let status = field.members[0].tenure_status(field.now);
         let refusals = status.expect("it is fenced").refusals;
         let said = format!("a file that they can vote by: {blank}: each");
-        assert!(
-            refusals.iter().any(|it| it.why.contains(&said)),
-            "{said}: {refusals:?}"
-        );
+        assert!(refusals.iter().any(|it| it.why.contains(&said)), "{said}: {refusals:?}");
     }
 }
 
@@ -39,22 +36,13 @@ fn reason_names_the_uninitialised_voter() {
 fn member_refused_because_of_its_name_learns_so() {
     let field = Field::fenced(Takeover::ByTheBetter);
     let (leader, _) = field.settled_on(&ALL);
-    let why = field.members[leader].in_words(Refused::Held {
-        holder: id(leader),
-        lasts: TTL,
-    });
-    assert!(
-        why.starts_with("`m0` holds it, which is this member's own name"),
-        "{why}"
-    );
+    let why = field.members[leader].in_words(Refused::Held { holder: id(leader), lasts: TTL });
+    assert!(why.starts_with("`m0` holds it, which is this member's own name"), "{why}");
     // A voter has a name even if no frame of it has arrived.
     let stranger = Field::empty();
     let (member, _given) =
         stranger.fenced_member(4, &[0, 1, 2], Takeover::Never, 0, Saved::Missing);
-    let why = member.in_words(Refused::Held {
-        holder: id(1),
-        lasts: TTL,
-    });
+    let why = member.in_words(Refused::Held { holder: id(1), lasts: TTL });
     assert_eq!(why, "`m1` holds it");
 }
 
@@ -63,10 +51,7 @@ fn member_refused_because_of_its_name_learns_so() {
 #[test]
 fn voters_in_quarantine_are_not_reported_as_silent() {
     let mut field = Field::empty();
-    let granted = Durable {
-        longest_ttl: Duration::from_secs(20),
-        ..Durable::FOUNDING
-    };
+    let granted = Durable { longest_ttl: Duration::from_secs(20), ..Durable::FOUNDING };
     for priority in [3, 2, 1] {
         field.admit_fenced(Takeover::Never, priority, Saved::Initialised(granted));
     }
@@ -75,14 +60,8 @@ fn voters_in_quarantine_are_not_reported_as_silent() {
         field.run(Duration::from_secs(1));
         whys.extend((0..3).flat_map(|it| field.whys(it)));
     }
-    assert!(
-        whys.iter().any(|it| it.contains("may last for")),
-        "{whys:?}"
-    );
-    assert!(
-        whys.iter().all(|it| !it.contains("do not answer")),
-        "{whys:?}"
-    );
+    assert!(whys.iter().any(|it| it.contains("may last for")), "{whys:?}");
+    assert!(whys.iter().all(|it| !it.contains("do not answer")), "{whys:?}");
     field.run(Duration::from_secs(10));
     field.settled_on(&ALL[..3]);
 }

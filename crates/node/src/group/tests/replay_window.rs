@@ -81,10 +81,7 @@ impl Field {
     }
 
     pub(super) fn knows_at(&self, who: usize, whom: usize) -> Option<SocketAddr> {
-        self.members[who]
-            .peer_table
-            .get(id(whom))
-            .map(|it| it.address)
+        self.members[who].peer_table.get(id(whom)).map(|it| it.address)
     }
 
     /// The numbers of frames that `index` has accepted, and refused for want of a proof.
@@ -96,10 +93,7 @@ impl Field {
 
 impl Flight {
     pub(super) fn copy(&self) -> Self {
-        Self {
-            frame: self.frame.clone(),
-            ..*self
-        }
+        Self { frame: self.frame.clone(), ..*self }
     }
 }
 
@@ -115,12 +109,7 @@ fn restarted_members_do_not_follow_a_recorded_dead_leader() {
         field.restart(it);
     }
     field.replay_window(&recorded, victim, ANNOUNCE, |field| {
-        assert_ne!(
-            field.leader_of(victim),
-            Some(id(leader)),
-            "at {:?}",
-            field.now
-        );
+        assert_ne!(field.leader_of(victim), Some(id(leader)), "at {:?}", field.now);
         assert_eq!(field.knows_at(victim, leader), None);
     });
     let rest: Vec<usize> = ALL.into_iter().filter(|it| *it != leader).collect();
@@ -170,17 +159,10 @@ fn restarted_member_refuses_old_frames_of_a_running_process() {
     field.restart(victim);
     // With the address of the leader, which answers the challenge that they cause.
     for flight in recorded {
-        field.flights.push(Flight {
-            at: field.now + DELAY,
-            ..flight
-        });
+        field.flights.push(Flight { at: field.now + DELAY, ..flight });
     }
     field.run(DELAY * 4);
-    assert_eq!(
-        field.knows_at(victim, leader),
-        Some(address(leader)),
-        "it is proven"
-    );
+    assert_eq!(field.knows_at(victim, leader), Some(address(leader)), "it is proven");
     assert_eq!(field.leader_of(victim), None, "by what it said long ago");
     let replayed = field.members[victim].counters.replayed;
     let (_, unproven) = field.heard_and_unproven(victim);
@@ -204,10 +186,7 @@ fn recorded_challenge_does_not_delay_the_proof_of_a_process() {
     field.run(Duration::from_secs(3));
     field.restart(victim);
     for flight in recorded {
-        field.flights.push(Flight {
-            at: field.now,
-            ..flight
-        });
+        field.flights.push(Flight { at: field.now, ..flight });
     }
     field.run(DELAY * 4);
     assert_eq!(field.knows_at(victim, leader), Some(address(leader)));
@@ -221,10 +200,8 @@ fn recorded_proposals_are_not_granted_by_restarted_voters() {
     let mut field = Field::fenced(takeover);
     let (holder, fence) = field.settled_on(&ALL);
     let voters: Vec<usize> = (0..3).filter(|it| *it != holder).collect();
-    let recordings: Vec<(usize, Vec<Flight>)> = voters
-        .iter()
-        .map(|voter| (*voter, field.record(*voter, TTL * 5)))
-        .collect();
+    let recordings: Vec<(usize, Vec<Flight>)> =
+        voters.iter().map(|voter| (*voter, field.record(*voter, TTL * 5))).collect();
     field.sides[holder] = 9;
     field.run(Duration(1));
     for &voter in &voters {
@@ -234,10 +211,8 @@ fn recorded_proposals_are_not_granted_by_restarted_voters() {
     }
     let rest: Vec<usize> = ALL.into_iter().filter(|it| *it != holder).collect();
     let began = field.now;
-    let mut recordings: Vec<_> = recordings
-        .into_iter()
-        .map(|(voter, recorded)| (voter, recorded.into_iter()))
-        .collect();
+    let mut recordings: Vec<_> =
+        recordings.into_iter().map(|(voter, recorded)| (voter, recorded.into_iter())).collect();
     // One frame to each voter in a quarter of the ttl: a grant lasts for four times that.
     while field.now - began < TTL * 6 && field.leaders().iter().all(|it| *it == holder) {
         for (voter, recorded) in &mut recordings {
@@ -287,9 +262,7 @@ fn moved_member_is_known_at_its_new_address_in_a_round_trip() {
     let leader = field.agreed(&ALL[..4]).expect("they agree");
     let others: Vec<usize> = (0..4).filter(|it| *it != leader).collect();
     for it in &others {
-        field.members[*it]
-            .peer_table
-            .mislead(id(leader), address(9));
+        field.members[*it].peer_table.mislead(id(leader), address(9));
         assert_eq!(field.knows_at(*it, leader), Some(address(9)));
     }
     field.run(ANNOUNCE + DELAY * 3);
@@ -369,11 +342,7 @@ fn replays_cause_no_more_frames_than_they_are() {
             drawn += out.len();
         }
     }
-    assert!(
-        (1..20).contains(&drawn),
-        "{drawn} of {}",
-        10 * recorded.len()
-    );
+    assert!((1..20).contains(&drawn), "{drawn} of {}", 10 * recorded.len());
 }
 
 /// As when 16 members restart at once.
@@ -402,13 +371,8 @@ fn name_with_the_identity_of_another_member_does_not_count() {
     for of in [leader, follower] {
         let known = field.members[follower].peer_table.get(id(of)).cloned();
         let sender = Sender::new("another", id(of), Incarnation(u64::MAX), 7400);
-        let frame = Frame {
-            group: group_id("test"),
-            sender,
-            number: 0,
-            to_all: false,
-            body: Body::Up,
-        };
+        let frame =
+            Frame { group: group_id("test"), sender, number: 0, to_all: false, body: Body::Up };
         let before = field.members[follower].counters;
         let mut out = Outbox::new();
         let (now, channel) = (field.now, Channel::Unicast);
@@ -441,19 +405,10 @@ fn bodies_of_unknown_kinds_are_counted_and_logged_once_per_sender() {
                 sender,
                 number,
                 to_all: false,
-                body: Body::Unknown {
-                    version: 2,
-                    kind: 99,
-                },
+                body: Body::Unknown { version: 2, kind: 99 },
             };
             let member = &mut field.members[follower];
-            assert!(member.hear(
-                field.now,
-                address(leader),
-                Channel::Unicast,
-                &frame,
-                &mut out
-            ));
+            assert!(member.hear(field.now, address(leader), Channel::Unicast, &frame, &mut out));
         }
     });
     assert_eq!(field.members[follower].counters.unknown_body, 5);

@@ -83,14 +83,8 @@ fn nominee_with_a_hanging_disk_stands_aside_with_the_reason() {
         let (leader, _) = field.settled_on(&ALL[1..3]);
         assert_ne!(leader, 0);
         let whys = field.whys(0);
-        assert!(
-            whys.iter().any(|it| it.contains("its own disk")),
-            "{whys:?}"
-        );
-        assert!(
-            whys.iter().all(|it| !it.contains("do not answer")),
-            "{whys:?}"
-        );
+        assert!(whys.iter().any(|it| it.contains("its own disk")), "{whys:?}");
+        assert!(whys.iter().all(|it| !it.contains("do not answer")), "{whys:?}");
         // The member does not come back while the disk hangs,
         let before = field.settled_on(&ALL[1..3]);
         assert_eq!(field.terms(Duration::from_secs(30)), [before]);
@@ -118,10 +112,7 @@ fn voter_with_a_hanging_disk_reports_it_without_nomination() {
     field.step_down(0);
     field.run(Duration::from_secs(2));
     let whys = field.whys(2);
-    assert!(
-        whys.iter().any(|it| it.contains("its own disk")),
-        "{whys:?}"
-    );
+    assert!(whys.iter().any(|it| it.contains("its own disk")), "{whys:?}");
     assert_eq!(field.leaders(), [1]);
 }
 
@@ -186,11 +177,7 @@ fn nominee_with_too_long_a_ttl_stands_aside() {
             field.admit_fenced(Takeover::ByTheBetter, 0, FOUNDING);
         }
         field.run(Duration::from_secs(1));
-        let quorum = QuorumConfig {
-            voters: (0..3).map(name).collect(),
-            ttl,
-            state: None,
-        };
+        let quorum = QuorumConfig { voters: (0..3).map(name).collect(), ttl, state: None };
         let (member, given) = field.member_by(3, quorum, Takeover::ByTheBetter, 9, FOUNDING);
         field.admit_member(member, Some(given), &[], 0);
         // It is better than the leader, which makes room for it.
@@ -204,10 +191,7 @@ fn nominee_with_too_long_a_ttl_stands_aside() {
         assert!(vacant < Duration::from_secs(1), "{vacant}");
         assert_ne!(field.settled_on(&ALL[..4]).0, 3);
         let whys = field.whys(3);
-        assert!(
-            whys.iter().any(|it| it.contains("the same ttl")),
-            "{whys:?}"
-        );
+        assert!(whys.iter().any(|it| it.contains("the same ttl")), "{whys:?}");
     }
 }
 
@@ -282,17 +266,12 @@ impl Store for Mute {
 
 #[tokio::test]
 async fn nominee_refused_by_its_store_stands_aside() {
-    let held = StoreError::Held {
-        holder: "x".to_owned(),
-        lasts: None,
-    };
+    let held = StoreError::Held { holder: "x".to_owned(), lasts: None };
     let silent = StoreError::Unavailable("no route".to_owned());
     let refused = StoreError::Refused("raise `era`".to_owned());
-    for (denied, stands_aside, answered) in [
-        (silent, true, false),
-        (held, false, true),
-        (refused, true, true),
-    ] {
+    for (denied, stands_aside, answered) in
+        [(silent, true, false), (held, false, true), (refused, true, true)]
+    {
         let mut field = Field::empty();
         let (last_will, mut told) = mpsc::unbounded_channel();
         for priority in [9, 0] {
@@ -351,21 +330,11 @@ impl Field {
             ..fenced.config
         };
         let name = name(index);
-        let store = Authority::Store {
-            name: "store",
-            lease_client,
-        };
+        let store = Authority::Store { name: "store", lease_client };
         let granted = (store, InFlight::default());
         let port = address(index).port();
-        let member = Group::new(
-            config,
-            &name,
-            port,
-            self.now,
-            None,
-            granted,
-            entropy(self.now, port),
-        );
+        let member =
+            Group::new(config, &name, port, self.now, None, granted, entropy(self.now, port));
         self.admit_member(member, None, &[], 0);
     }
 }

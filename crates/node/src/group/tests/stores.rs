@@ -26,11 +26,7 @@ struct Generous {
 
 impl Generous {
     fn new(count: u64, identity: Option<u64>) -> Self {
-        Self {
-            count,
-            identity,
-            was_asked: false,
-        }
+        Self { count, identity, was_asked: false }
     }
 }
 
@@ -209,16 +205,10 @@ async fn member_shut_out_by_its_store_warns_at_once_until_it_is_over() {
     let [(Level::WARN, line)] = &lines[..] else {
         panic!("no warning: {lines:?}");
     };
-    assert!(
-        line.ends_with("it cannot follow a leader that fails: set back to 8"),
-        "{line}"
-    );
+    assert!(line.ends_with("it cannot follow a leader that fails: set back to 8"), "{line}");
     assert_eq!(shown, (Some(true), said("set back to 8")));
     let (lines, shown) = hear(LeaseEvent::ShutOut(said("set back to 9")));
-    assert!(
-        lines.iter().all(|(level, _)| *level == Level::INFO),
-        "{lines:?}"
-    );
+    assert!(lines.iter().all(|(level, _)| *level == Level::INFO), "{lines:?}");
     assert_eq!(shown, (Some(true), said("set back to 9")));
     for _ in 0..20 {
         let (_, shown) = hear(LeaseEvent::Refused("`other` holds tenure".to_owned()));
@@ -272,14 +262,8 @@ async fn failed_renewal_is_a_warning_while_tenure_lasts() {
     let [(Level::WARN, line)] = &lines[..] else {
         panic!("no warning: {lines:?}");
     };
-    assert!(
-        line.contains("still holds tenure with fence 1, for "),
-        "{line}"
-    );
-    assert!(
-        line.ends_with(": tenure was not renewed: no answer"),
-        "{line}"
-    );
+    assert!(line.contains("still holds tenure with fence 1, for "), "{line}");
+    assert!(line.ends_with(": tenure was not renewed: no answer"), "{line}");
 
     let (last_will, _told) = mpsc::unbounded_channel();
     field.admit_by_store(0, Generous::new(1, None), last_will);
@@ -335,11 +319,7 @@ async fn member_accepts_only_fences_above_those_it_heard() {
 async fn member_does_not_lead_while_its_release_is_under_way() {
     let mut field = granted_by([Some(7), Some(8)]).await;
     field.step_down(0);
-    assert_eq!(
-        field.holders(),
-        [0, 1],
-        "the clerk has not been at work yet"
-    );
+    assert_eq!(field.holders(), [0, 1], "the clerk has not been at work yet");
     assert_eq!(field.leaders(), [1]);
     field.run(Duration::from_secs(1));
     assert_eq!(field.leaders(), [1]);

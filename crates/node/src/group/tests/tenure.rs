@@ -47,11 +47,7 @@ impl Field {
 
     fn admit_five(&mut self, takeover: Takeover) {
         for index in ALL {
-            self.admit_fenced(
-                takeover,
-                5 - index as u64,
-                Saved::Initialised(Durable::FOUNDING),
-            );
+            self.admit_fenced(takeover, 5 - index as u64, Saved::Initialised(Durable::FOUNDING));
         }
         self.run(Duration::from_secs(1));
     }
@@ -76,9 +72,7 @@ impl Field {
     /// The seeds of the member `index`: the seed of the simulation, unless it is that member.
     pub(super) fn told(&self, index: usize) -> &'static [usize] {
         let is_told = self.seed.is_some_and(|seed| seed != index);
-        self.seed
-            .filter(|_| is_told)
-            .map_or(&[], |seed| &ALL[seed..=seed])
+        self.seed.filter(|_| is_told).map_or(&[], |seed| &ALL[seed..=seed])
     }
 
     /// A member with the name of `index` that is not started yet, and the writes of its disk.
@@ -107,19 +101,10 @@ impl Field {
         saved: Saved,
     ) -> (Group, mpsc::Receiver<Vec<u8>>) {
         let (disk, given) = mpsc::channel();
-        let kept = Kept {
-            disk: Some(disk),
-            lock: None,
-        };
+        let kept = Kept { disk: Some(disk), lock: None };
         let is_voter = quorum.is_voter(&name(index));
-        let role = Role {
-            votes: is_voter.then_some(saved),
-            stands: true,
-        };
-        let me = Candidate {
-            priority: Priority(priority),
-            id: id(index),
-        };
+        let role = Role { votes: is_voter.then_some(saved), stands: true };
+        let me = Candidate { priority: Priority(priority), id: id(index) };
         // A seed of its own, whatever its name: two processes draw different numbers.
         let rng = Xoshiro256PlusPlus::seed_from_u64(self.members.len() as u64);
         let voters = (quorum.voters.clone(), quorum.voters_id());
@@ -135,15 +120,8 @@ impl Field {
         };
         let granted = (Authority::Quorum(Box::new(part)), InFlight::default());
         let (name, port) = (name(index), address(index).port());
-        let member = Group::new(
-            config,
-            &name,
-            port,
-            self.now,
-            None,
-            granted,
-            entropy(self.now, port),
-        );
+        let member =
+            Group::new(config, &name, port, self.now, None, granted, entropy(self.now, port));
         (member, given)
     }
 
@@ -260,16 +238,8 @@ fn no_member_leads_before_a_lost_holders_tenure_has_ended() {
     field.sides[lost] = 1;
     while field.now < until {
         field.run(Duration::from_millis(1));
-        let others: Vec<usize> = field
-            .leaders()
-            .into_iter()
-            .filter(|it| *it != lost)
-            .collect();
-        assert!(
-            field.now >= until || others.is_empty(),
-            "{others:?} at {:?}",
-            field.now
-        );
+        let others: Vec<usize> = field.leaders().into_iter().filter(|it| *it != lost).collect();
+        assert!(field.now >= until || others.is_empty(), "{others:?} at {:?}", field.now);
     }
     field.run(LISTEN + TTL);
     let rest: Vec<usize> = ALL.into_iter().filter(|it| *it != lost).collect();
@@ -294,11 +264,7 @@ fn tenure_is_kept_until_the_work_has_stopped() {
     let work = field.members[former].in_flight().begin();
     field.step_down(former);
     field.run(TTL * 3);
-    assert_eq!(
-        field.leaders(),
-        NOBODY,
-        "its user was told to stop, and nobody may begin"
-    );
+    assert_eq!(field.leaders(), NOBODY, "its user was told to stop, and nobody may begin");
     assert_eq!(field.holders(), [former]);
     drop(work);
     let mut out = Outbox::new();
@@ -346,9 +312,7 @@ fn uninitialised_voters_grant_nothing_and_give_the_reason() {
     let status = field.members[named].tenure_status(field.now);
     let refusals = status.expect("it is fenced").refusals;
     assert!(
-        refusals
-            .iter()
-            .any(|it| it.why.contains("hustings voter init") && it.times > 1),
+        refusals.iter().any(|it| it.why.contains("hustings voter init") && it.times > 1),
         "{refusals:?}"
     );
     let times: u64 = refusals.iter().map(|it| it.times).sum();
@@ -359,11 +323,7 @@ fn uninitialised_voters_grant_nothing_and_give_the_reason() {
 fn nominee_with_a_full_disk_stands_aside() {
     let mut field = Field::empty();
     for priority in [9, 0, 0] {
-        field.admit_fenced(
-            Takeover::Never,
-            priority,
-            Saved::Initialised(Durable::FOUNDING),
-        );
+        field.admit_fenced(Takeover::Never, priority, Saved::Initialised(Durable::FOUNDING));
         if let Some((_, works)) = &mut field.disks[0] {
             *works = false;
         }
@@ -429,10 +389,7 @@ fn last_will_of_a_dead_member_releases_its_tenure() {
     field.run(LISTEN + Duration::from_millis(20));
     assert_eq!(field.leaders(), [dead], "its tenure has not run out yet");
     for (to, frame) in last_will.0 {
-        let to = ALL
-            .into_iter()
-            .find(|it| address(*it) == to)
-            .expect("a member");
+        let to = ALL.into_iter().find(|it| address(*it) == to).expect("a member");
         field.flights.push(super::Flight {
             at: field.now,
             to,
@@ -455,37 +412,16 @@ fn malformed_tenure_messages_change_nothing() {
     let mut field = Field::fenced(Takeover::Never);
     let before = field.settled_on(&ALL);
     let (leader, _) = before;
-    let stranger = Sender::new(
-        "stranger",
-        crate::identity::member_id("stranger"),
-        Incarnation(7),
-        9,
-    );
+    let stranger =
+        Sender::new("stranger", crate::identity::member_id("stranger"), Incarnation(7), 9);
     let noise: Vec<u8> = (0..40).collect();
     let list = field.members[0].tenure.authority.id();
     let bodies = [
-        Body::Tenure {
-            to: id(0),
-            authority: list,
-            message: &noise,
-        },
-        Body::Transfer {
-            to: id(0),
-            within_ns: u64::MAX,
-            fence: u64::MAX,
-            authority: list,
-        },
-        Body::Tenure {
-            to: id(leader),
-            authority: list,
-            message: &[],
-        },
+        Body::Tenure { to: id(0), authority: list, message: &noise },
+        Body::Transfer { to: id(0), within_ns: u64::MAX, fence: u64::MAX, authority: list },
+        Body::Tenure { to: id(leader), authority: list, message: &[] },
         Body::Released { authority: list },
-        Body::Holds {
-            fence: 0,
-            lasts_ns: u64::MAX,
-            authority: list,
-        },
+        Body::Holds { fence: 0, lasts_ns: u64::MAX, authority: list },
     ];
     for it in ALL {
         field.members[it].trust(&stranger, address(7));
@@ -523,11 +459,7 @@ fn malformed_tenure_messages_change_nothing() {
 fn frames_with_another_voter_list_are_refused_and_counted() {
     let mut field = Field::empty();
     for priority in [0, 0, 0] {
-        field.admit_fenced(
-            Takeover::Never,
-            priority,
-            Saved::Initialised(Durable::FOUNDING),
-        );
+        field.admit_fenced(Takeover::Never, priority, Saved::Initialised(Durable::FOUNDING));
     }
     field.run(Duration::from_secs(1));
     let before = field.settled_on(&ALL[..3]);

@@ -82,10 +82,7 @@ impl Field {
         transferee: usize,
     ) -> Receiver<TransferOutcome> {
         let (told, outcome) = oneshot::channel();
-        let transferee = Transferee {
-            id: id(transferee),
-            told,
-        };
+        let transferee = Transferee { id: id(transferee), told };
         self.act(index, |it, now, out| {
             it.step_down(now, Duration::from_secs(5), Some(transferee), out);
         });
@@ -143,10 +140,7 @@ fn tenure_is_transferred_whichever_member_the_election_names() {
         field.step_down(transferee);
         field.run(WHILE);
         let (third, highest) = field.settled_on(&ALL);
-        assert!(
-            third != transferee && highest > higher,
-            "it gives up what it was handed"
-        );
+        assert!(third != transferee && highest > higher, "it gives up what it was handed");
     }
 }
 
@@ -173,11 +167,7 @@ fn transfer_holds_although_better_members_take_over() {
         field.run(Duration::from_secs(1));
         assert_eq!(field.settled_on(&ALL).0, 1);
         field.run(Duration::from_secs(6));
-        assert_eq!(
-            field.settled_on(&ALL).0,
-            former,
-            "what was handed over once is forgotten"
-        );
+        assert_eq!(field.settled_on(&ALL).0, former, "what was handed over once is forgotten");
     }
 }
 
@@ -228,12 +218,7 @@ fn member_that_holds_back_does_not_report_silent_voters() {
     let mut out = Outbox::new();
     let member = &mut field.members[named];
     member.tenure.refusals.clear();
-    member.on_transfer(
-        field.now,
-        (id(transferee), Duration::from_secs(60)),
-        Fence(9),
-        &mut out,
-    );
+    member.on_transfer(field.now, (id(transferee), Duration::from_secs(60)), Fence(9), &mut out);
     let later = field.now + Duration::from_secs(600);
     member.explain_silence(later);
     assert!(member.tenure.refusals.is_empty());
@@ -273,10 +258,7 @@ fn nominee_lets_a_transferee_go_first() {
 #[test]
 fn pause_while_work_stops_does_not_stop_a_transfer() {
     // The best member is named in any case, any other by chance.
-    for takeover in [Takeover::ByTheBetter]
-        .into_iter()
-        .chain([Takeover::Never; 10])
-    {
+    for takeover in [Takeover::ByTheBetter].into_iter().chain([Takeover::Never; 10]) {
         let (mut field, [former, transferee], fence) = Field::with_an_heir(takeover);
         let work = field.members[former].in_flight().begin();
         let mut outcome = field.hand_over(former, transferee);
@@ -341,11 +323,8 @@ fn transfer_to_unknown_member_or_oneself_is_refused() {
     let known = ["m1", "m2", "m3", "m4"].map(str::to_owned).into();
     assert_eq!(leader, 0);
     let refused = field.find_transferee(leader, "nobody", TOO_LONG);
-    let unknown = TransferError::Unknown {
-        group: "test".to_owned(),
-        transferee: "nobody".to_owned(),
-        known,
-    };
+    let unknown =
+        TransferError::Unknown { group: "test".to_owned(), transferee: "nobody".to_owned(), known };
     assert_eq!(refused, Err(unknown));
     let refused = field.find_transferee(leader, &name(leader), Duration::ZERO);
     assert!(matches!(refused, Err(TransferError::Itself { .. })));

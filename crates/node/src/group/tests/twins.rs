@@ -32,11 +32,7 @@ fn later_process_with_one_name_is_refused_and_the_first_stays() {
             field.enter_as(&name(copied), protocol, 0, others, 0);
             field.run(Duration::from_secs(10));
             assert!(field.members[3].duplicate_name().is_some());
-            assert_eq!(
-                field.agreed(&ALL[..3]),
-                Some(leader),
-                "{copied} of {leader}"
-            );
+            assert_eq!(field.agreed(&ALL[..3]), Some(leader), "{copied} of {leader}");
             // To a failure detector a later incarnation is a restart: the leader of a bully group
             // is elected anew.
             if !protocol.needs_view() {
@@ -72,9 +68,8 @@ fn first_of_two_processes_stays_whatever_the_calendars_say() {
     let today = MIDNIGHT;
     let bully = ProtocolConfig::Bully(bully::Config::field(DELAY * 10, Duration::from_secs(1)));
     for protocol in [announcing(Takeover::Never), bully] {
-        for (copied, process_incarnation) in [0, 1, 2]
-            .into_iter()
-            .flat_map(|it| [(it, today - DAY), (it, today + DAY)])
+        for (copied, process_incarnation) in
+            [0, 1, 2].into_iter().flat_map(|it| [(it, today - DAY), (it, today + DAY)])
         {
             let mut field = Field::empty();
             for _ in 0..3 {
@@ -94,10 +89,8 @@ fn first_of_two_processes_stays_whatever_the_calendars_say() {
                 nobody,
                 entropy(field.now, port),
             );
-            (twin.incarnation, twin.process_incarnation) = (
-                Incarnation(process_incarnation),
-                Incarnation(process_incarnation),
-            );
+            (twin.incarnation, twin.process_incarnation) =
+                (Incarnation(process_incarnation), Incarnation(process_incarnation));
             field.admit_member(twin, None, &[], 0);
             field.run(Duration::from_secs(10));
             let refused = field.members.iter().map(|it| it.duplicate_name().is_some());
@@ -117,10 +110,7 @@ fn two_later_processes_with_a_taken_name_are_both_refused() {
     for newcomer in [3, 4] {
         field.enter_as(&copied, announcing(Takeover::Never), 0, &[], 0);
         field.run(Duration::from_millis(5));
-        assert!(
-            field.members[newcomer].duplicate_name().is_some(),
-            "{newcomer}"
-        );
+        assert!(field.members[newcomer].duplicate_name().is_some(), "{newcomer}");
     }
 }
 

@@ -102,11 +102,7 @@ fn answers_recorded_at_an_earlier_query_do_not_count() {
     field.flights.clear();
     let mut told = field.ask();
     for flight in recorded {
-        field.flights.push(Flight {
-            at: field.now,
-            from: address(9),
-            ..flight
-        });
+        field.flights.push(Flight { at: field.now, from: address(9), ..flight });
     }
     field.run(ANNOUNCE);
     assert_eq!(voters(&mut told), [], "nobody was there to answer");
@@ -143,13 +139,8 @@ fn voter_that_has_not_sent_its_longest_grant_has_not_answered() {
     assert!(told.try_recv().is_err(), "that was to another question");
     member.on_granted(id(1), number, TTL);
     assert!(member.answers_survey(id(1), &answer));
-    let expected = Told::Voter {
-        voter: name(1),
-        promised: Some(Promised {
-            counter: 9,
-            longest_ttl: TTL,
-        }),
-    };
+    let expected =
+        Told::Voter { voter: name(1), promised: Some(Promised { counter: 9, longest_ttl: TTL }) };
     assert_eq!(told.try_recv().expect("it has told all"), expected);
     // Its earlier answer counts, if it was higher.
     assert!(member.answers_survey(id(1), &refusal(id(LOST), number, 3)));
@@ -184,11 +175,7 @@ fn another_voter_list_counts_only_in_answer_to_the_question() {
     let (telling, mut told) = mpsc::unbounded_channel();
     field.act(3, |it, now, out| it.voter_query(now, telling, out));
     for flight in recorded {
-        field.flights.push(Flight {
-            at: field.now,
-            from: address(9),
-            ..flight
-        });
+        field.flights.push(Flight { at: field.now, from: address(9), ..flight });
     }
     field.run(DELAY * 3);
     assert_eq!(others_of(&mut told), 0, "nobody was there to answer");
@@ -212,11 +199,7 @@ fn holder_whose_answers_are_lost_is_reported_as_unproven() {
         assert!(!field.members[LOST].is_proven(id(leader)));
         let mut told: Vec<Told> = std::iter::from_fn(|| told.try_recv().ok()).collect();
         told.dedup();
-        let expected = Told::Unproven {
-            member: name(leader),
-            fence,
-            address: address(leader),
-        };
+        let expected = Told::Unproven { member: name(leader), fence, address: address(leader) };
         assert_eq!(told, [expected], "{voters:?}");
     }
 }

@@ -20,11 +20,7 @@ impl PartialView {
     /// Carries out the effects of the state machines.
     pub(super) fn settle(&mut self) {
         self.look_at_view();
-        if self
-            .census
-            .protocol()
-            .takes_in(self.now, self.census.config())
-        {
+        if self.census.protocol().takes_in(self.now, self.census.config()) {
             self.arrivals = 0; // the count includes all newcomers
         }
         for effect in self.shuffle.take_effects() {
@@ -67,9 +63,7 @@ impl PartialView {
             let known = self.places.get(id);
             known.is_some_and(|it| !self.tombstones.holds(id, it.incarnation()))
         };
-        let now_known = listed
-            .map(|it| it.candidate)
-            .filter(|it| incarnations(it.id));
+        let now_known = listed.map(|it| it.candidate).filter(|it| incarnations(it.id));
         let now_known: Vec<Candidate> = now_known.collect();
         if now_known == self.known {
             return;
@@ -97,32 +91,17 @@ impl PartialView {
     /// Sends a message of the shuffle, with the addresses of its entries.
     fn say(&mut self, to: MemberId, message: shuffle::Message) {
         let (message, places) = match message {
-            shuffle::Message::Offer {
-                number,
-                priority,
-                entries,
-            } => {
+            shuffle::Message::Offer { number, priority, entries } => {
                 self.loss.asked(to, number);
                 let (entries, places) = self.with_places(entries);
-                (
-                    shuffle::Message::Offer {
-                        number,
-                        priority,
-                        entries,
-                    },
-                    places,
-                )
+                (shuffle::Message::Offer { number, priority, entries }, places)
             }
             shuffle::Message::Answer { number, entries } => {
                 let (entries, places) = self.with_places(entries);
                 (shuffle::Message::Answer { number, entries }, places)
             }
         };
-        let message = ViewMessage::Shuffle {
-            size: self.size(),
-            message,
-            places,
-        };
+        let message = ViewMessage::Shuffle { size: self.size(), message, places };
         self.send(to, &message);
     }
 
@@ -140,11 +119,7 @@ impl PartialView {
         let receiver = to;
         if let Some(to) = self.places.address_of(receiver) {
             let bytes = encode(message);
-            let send = MembershipEffect::Send {
-                receiver,
-                to,
-                bytes,
-            };
+            let send = MembershipEffect::Send { receiver, to, bytes };
             self.effects.push(send);
         }
     }

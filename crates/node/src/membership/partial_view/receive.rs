@@ -40,8 +40,7 @@ impl PartialView {
             return Err(Rejected::Malformed);
         }
         self.heard_at = Some(now);
-        self.places
-            .note(sender.id, MemberAddress::of(sender, from), Source::Itself);
+        self.places.note(sender.id, MemberAddress::of(sender, from), Source::Itself);
         let heard = self.take_in(sender, from, message);
         self.settle();
         heard
@@ -57,23 +56,14 @@ impl PartialView {
         match message {
             ViewMessage::Shuffle {
                 size,
-                message:
-                    shuffle::Message::Offer {
-                        number,
-                        priority,
-                        entries,
-                    },
+                message: shuffle::Message::Offer { number, priority, entries },
                 places,
             } => {
                 let entries = self.introduce(&entries, places, from)?;
                 self.hear_size(size);
                 let id = sender.id;
                 self.take_back(Candidate { priority, id }, sender.incarnation());
-                let message = shuffle::Message::Offer {
-                    number,
-                    priority,
-                    entries,
-                };
+                let message = shuffle::Message::Offer { number, priority, entries };
                 self.shuffle.hear(now, id, message);
             }
             ViewMessage::Shuffle {
@@ -87,13 +77,7 @@ impl PartialView {
                 let message = shuffle::Message::Answer { number, entries };
                 self.shuffle.hear(now, sender.id, message);
             }
-            ViewMessage::Welcome {
-                size,
-                priority,
-                was_dead,
-                entries,
-                places,
-            } => {
+            ViewMessage::Welcome { size, priority, was_dead, entries, places } => {
                 let entries = self.introduce(&entries, places, from)?;
                 self.hear_size(size);
                 let id = sender.id;
@@ -136,8 +120,7 @@ impl PartialView {
                 continue;
             }
             self.take_back(entry.candidate, incarnation);
-            self.places
-                .note(id, known.told_from(from.ip()), Source::Hearsay);
+            self.places.note(id, known.told_from(from.ip()), Source::Hearsay);
             living.push(entry);
         }
         Ok(living)

@@ -120,9 +120,9 @@ impl Wire {
                 MembershipEffect::Down(id) => election.downs.push(id),
                 MembershipEffect::Up(candidate) => election.ups.push(candidate.id),
                 MembershipEffect::WasDead => {} // the driver handles it
-                MembershipEffect::Heard {
-                    origin, content, ..
-                } => election.heard.push((origin, content)),
+                MembershipEffect::Heard { origin, content, .. } => {
+                    election.heard.push((origin, content));
+                }
             }
         }
     }
@@ -210,11 +210,7 @@ impl Wire {
                 if self.members[index].hello_at <= self.now {
                     self.say_hello(index);
                 }
-                if self.members[index]
-                    .partial_view
-                    .due()
-                    .is_some_and(|it| it <= self.now)
-                {
+                if self.members[index].partial_view.due().is_some_and(|it| it <= self.now) {
                     self.members[index].partial_view.pass(self.now);
                 }
             }
@@ -233,12 +229,8 @@ fn views_are_full_and_their_effects_are_right() {
         wire.run(Duration::from_secs(60));
         let mut known_by: BTreeMap<MemberId, u32> = BTreeMap::new();
         for election in &wire.members {
-            let listed: BTreeSet<MemberId> = election
-                .partial_view
-                .candidates()
-                .iter()
-                .map(|it| it.id)
-                .collect();
+            let listed: BTreeSet<MemberId> =
+                election.partial_view.candidates().iter().map(|it| it.id).collect();
             assert_eq!(election.view, listed, "seed {seed}");
             assert!((10..=12).contains(&listed.len()), "{}", listed.len());
             assert!(!election.partial_view.is_alone() && !listed.contains(&election.id()));
@@ -249,11 +241,7 @@ fn views_are_full_and_their_effects_are_right() {
                 *known_by.entry(id).or_default() += 1;
             }
         }
-        assert_eq!(
-            known_by.len(),
-            60,
-            "seed {seed}: everybody is known to somebody"
-        );
+        assert_eq!(known_by.len(), 60, "seed {seed}: everybody is known to somebody");
     }
 }
 
@@ -302,11 +290,7 @@ fn group_that_started_at_once_is_counted_once() {
             wire.members[caller].incarnation.0 += second % 2;
             wire.call_out(caller);
             wire.run(Duration::from_secs(1));
-            let counts = wire
-                .members
-                .iter()
-                .filter(|it| it.partial_view.counts())
-                .count();
+            let counts = wire.members.iter().filter(|it| it.partial_view.counts()).count();
             assert_eq!(counts, 0, "after {second} s, {lost_percent} % lost");
         }
     }
@@ -316,11 +300,7 @@ fn group_that_started_at_once_is_counted_once() {
 fn member_without_a_count_is_ready_only_if_it_knows_all() {
     let mut wire = Wire::new(5, 12, 1);
     wire.run(Duration::from_secs(1));
-    assert!(
-        wire.members
-            .iter()
-            .all(|election| !election.partial_view.is_ready())
-    );
+    assert!(wire.members.iter().all(|election| !election.partial_view.is_ready()));
     wire.run(Duration::from_secs(5));
     for election in &wire.members {
         assert!(election.partial_view.is_ready());
@@ -361,11 +341,7 @@ fn loss_is_measured() {
     let mut wire = Wire::new(40, 12, 3);
     wire.lost_percent = 10;
     wire.run(Duration::from_secs(100));
-    let rates: Vec<f64> = wire
-        .members
-        .iter()
-        .filter_map(|it| it.partial_view.loss())
-        .collect();
+    let rates: Vec<f64> = wire.members.iter().filter_map(|it| it.partial_view.loss()).collect();
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     assert_eq!(rates.len(), 40);
     // From 64 offers for each member: the standard error of the mean is 0.004.
@@ -415,17 +391,11 @@ fn dead_member_is_in_no_view_until_it_is_back() {
     back.incarnation = Incarnation(incarnation.0 + 1);
     back.is_silent = false;
     wire.run(Duration::from_secs(60));
-    let taken_back = wire
-        .living()
-        .filter(|election| election.ups == [dead])
-        .count();
+    let taken_back = wire.living().filter(|election| election.ups == [dead]).count();
     assert!(taken_back > 20, "{taken_back}");
     assert!(wire.living().filter(|it| it.view.contains(&dead)).count() > 4);
     let partial_view = &mut wire.members[0].partial_view;
-    assert!(
-        !partial_view.mark_dead(wire.now, dead, incarnation),
-        "of a life that is over"
-    );
+    assert!(!partial_view.mark_dead(wire.now, dead, incarnation), "of a life that is over");
 }
 
 #[test]

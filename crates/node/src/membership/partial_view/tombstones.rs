@@ -32,9 +32,7 @@ struct Tombstone {
 impl Tombstones {
     /// True if the member is dead in this incarnation.
     pub(super) fn holds(&self, id: MemberId, incarnation: Incarnation) -> bool {
-        self.0
-            .get(&id)
-            .is_some_and(|it| incarnation <= it.incarnation)
+        self.0.get(&id).is_some_and(|it| incarnation <= it.incarnation)
     }
 
     /// True if the member is dead in any incarnation.
@@ -53,23 +51,14 @@ impl Tombstones {
             let oldest = oldest.map(|(id, _)| *id);
             oldest.map(|id| self.0.remove(&id));
         }
-        self.0.insert(
-            id,
-            Tombstone {
-                incarnation,
-                since: now,
-            },
-        );
+        self.0.insert(id, Tombstone { incarnation, since: now });
         true
     }
 
     /// Removes the tombstone of a member that is alive in a later incarnation. Returns true if
     /// there was one.
     pub(super) fn open(&mut self, id: MemberId, incarnation: Incarnation) -> bool {
-        let is_later = self
-            .0
-            .get(&id)
-            .is_some_and(|it| incarnation > it.incarnation);
+        let is_later = self.0.get(&id).is_some_and(|it| incarnation > it.incarnation);
         is_later && self.0.remove(&id).is_some()
     }
 }

@@ -57,10 +57,7 @@ impl Presence {
 
     /// This member, if it takes no part in elections.
     pub(super) fn of_bystander(sender: &Sender<'_>) -> Self {
-        Self {
-            stands: false,
-            ..Self::of_ourselves(sender, Priority(0))
-        }
+        Self { stands: false, ..Self::of_ourselves(sender, Priority(0)) }
     }
 
     /// A member of which only a frame is known: enough to send to it.
@@ -85,10 +82,7 @@ impl Presence {
     }
 
     pub(super) fn candidate(&self) -> Candidate {
-        Candidate {
-            priority: self.priority,
-            id: self.id,
-        }
+        Candidate { priority: self.priority, id: self.id }
     }
 
     fn is_fit(&self) -> bool {
@@ -196,12 +190,7 @@ mod tests {
 
     #[test]
     fn presence_with_forbidden_name_is_refused() {
-        for (name, is_one) in [
-            ("a", true),
-            ("a\n", false),
-            ("\u{1b}[2J", false),
-            ("", false),
-        ] {
+        for (name, is_one) in [("a", true), ("a\n", false), ("\u{1b}[2J", false), ("", false)] {
             let sender = Sender::new(name, member_id(name), Incarnation(1), 7400);
             let presence = Presence::of_ourselves(&sender, Priority(0));
             assert_eq!(presence.is_fit(), is_one, "{name:?}");

@@ -100,11 +100,7 @@ impl Wire {
                     }
                     let micros = 100 + self.rng.next_u64() % 900;
                     let at = self.now + Duration::from_micros(micros);
-                    let datagram = Datagram {
-                        from: index,
-                        to,
-                        bytes,
-                    };
+                    let datagram = Datagram { from: index, to, bytes };
                     self.in_flight.insert((at, self.sent), datagram);
                     self.sent += 1;
                 }
@@ -138,10 +134,8 @@ impl Wire {
         self.members[index].hello_at = self.now + HELLO_EVERY;
         if index > 0 && self.members[index].membership.is_alone() && !self.members[index].is_silent
         {
-            let (name, incarnation) = (
-                self.members[index].name.clone(),
-                self.members[index].incarnation,
-            );
+            let (name, incarnation) =
+                (self.members[index].name.clone(), self.members[index].incarnation);
             let sender = Sender::new(&name, member_id(&name), incarnation, 7400);
             self.members[0].membership.greet(&sender, address(index));
             self.collect(0);
@@ -186,16 +180,12 @@ impl Wire {
 
     fn all_see_all(&self) -> bool {
         let others = self.members.len() - 1;
-        self.members
-            .iter()
-            .all(|election| election.up.len() == others)
+        self.members.iter().all(|election| election.up.len() == others)
     }
 
     /// True if no member sees `id`.
     fn nobody_sees(&self, id: MemberId) -> bool {
-        self.members
-            .iter()
-            .all(|election| !election.up.contains(&id))
+        self.members.iter().all(|election| !election.up.contains(&id))
     }
 
     /// The number of times that a member saw another one go down, silent members not counted.
@@ -228,11 +218,7 @@ fn joined(count: usize, lost_percent: u64, seed: u64) -> Wire {
 fn members_that_join_through_one_all_see_each_other() {
     for seed in 0..20 {
         let wire = joined(5, 0, seed);
-        assert!(
-            wire.now < Instant(1_000_000_000),
-            "seed {seed}: {:?}",
-            wire.now
-        );
+        assert!(wire.now < Instant(1_000_000_000), "seed {seed}: {:?}", wire.now);
         for (index, election) in wire.members.iter().enumerate() {
             assert!(!election.membership.is_alone());
             let mut addresses: Vec<_> = election.membership.addresses().collect();
@@ -259,11 +245,7 @@ fn only_a_silent_member_is_down_within_about_a_second() {
         sum += took.as_secs_f64();
         assert_eq!(wire.downs(), 4, "seed {seed}");
     }
-    println!(
-        "seen by all: mean {:.3} s, slowest {:.3} s",
-        sum / 100.0,
-        slowest.as_secs_f64()
-    );
+    println!("seen by all: mean {:.3} s, slowest {:.3} s", sum / 100.0, slowest.as_secs_f64());
     assert!(slowest < Duration::from_millis(1_600), "{slowest:?}");
 }
 
@@ -284,9 +266,8 @@ fn member_that_comes_back_in_a_new_incarnation_is_up_again() {
 fn fast_restart_is_seen_as_down_and_up() {
     let mut wire = joined(5, 0, 1);
     wire.restart(3);
-    let took = wire.run_until(Duration::from_secs(2), |wire| {
-        wire.downs() == 4 && wire.all_see_all()
-    });
+    let took =
+        wire.run_until(Duration::from_secs(2), |wire| wire.downs() == 4 && wire.all_see_all());
     assert!(took.is_some());
 }
 
@@ -297,12 +278,8 @@ fn renewed_member_is_seen_as_down_and_up_with_its_new_priority() {
         wire.lost_percent = 60; // its first updates may well be lost
         let election = &mut wire.members[3];
         election.incarnation = Incarnation(0); // the calendar was set back
-        let sender = Sender::new(
-            &election.name,
-            member_id(&election.name),
-            election.incarnation,
-            7400,
-        );
+        let sender =
+            Sender::new(&election.name, member_id(&election.name), election.incarnation, 7400);
         election.membership.renew(&sender, Priority(7));
         assert!(election.membership.is_alone());
         wire.run(Duration::from_millis(300));
@@ -364,10 +341,7 @@ fn two_members_that_lost_each_other_meet_again() {
         let mut wire = joined(2, 0, seed);
         wire.lost_percent = 100;
         wire.run(Duration::from_secs(5));
-        assert!(
-            wire.members.iter().all(|election| election.up.is_empty()),
-            "seed {seed}"
-        );
+        assert!(wire.members.iter().all(|election| election.up.is_empty()), "seed {seed}");
         wire.lost_percent = 0;
         wire.members[1].hello_at = Instant(u64::MAX); // without help by greetings
         let took = wire.run_until(Duration::from_secs(2), Wire::all_see_all);
@@ -494,11 +468,7 @@ fn damaged_messages_never_panic() {
 fn loss_is_measured() {
     let mut wire = joined(20, 0, 5);
     wire.run(Duration::from_secs(15));
-    assert!(
-        wire.members
-            .iter()
-            .all(|it| it.membership.loss() == Some(0.0))
-    );
+    assert!(wire.members.iter().all(|it| it.membership.loss() == Some(0.0)));
     wire.lost_percent = 10;
     wire.run(Duration::from_secs(20));
     let rates = wire.members.iter().filter_map(|it| it.membership.loss());

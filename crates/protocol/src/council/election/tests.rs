@@ -87,31 +87,16 @@ fn replay(algorithm: Algorithm, knowledge: Knowledge, steps: &[(u32, &str)]) {
 #[test]
 fn each_algorithm_follows_its_figure() {
     let told = Knowledge::Told(500);
-    replay(
-        Algorithm::Naive,
-        told,
-        &[(9, "all 500"), (3, "all 500"), (5, "all 500")],
-    );
+    replay(Algorithm::Naive, told, &[(9, "all 500"), (3, "all 500"), (5, "all 500")]);
     replay(
         Algorithm::Basic,
         Knowledge::Polled,
-        &[
-            (500, "all 0"),
-            (9, "on 500 by 0"),
-            (2, "on 9 by 0"),
-            (499, "all 2"),
-            (8, "on 499 by 0"),
-        ],
+        &[(500, "all 0"), (9, "on 500 by 0"), (2, "on 9 by 0"), (499, "all 2"), (8, "on 499 by 0")],
     );
     replay(
         Algorithm::SkipReset,
         Knowledge::Polled,
-        &[
-            (500, "all 0"),
-            (9, "on 500 by 0"),
-            (2, "on 9 by 0"),
-            (4, "all 500"),
-        ],
+        &[(500, "all 0"), (9, "on 500 by 0"), (2, "on 9 by 0"), (4, "all 500")],
     );
     replay(
         Algorithm::HISTORY,
@@ -130,12 +115,7 @@ fn each_algorithm_follows_its_figure() {
     replay(
         Algorithm::SkipReset,
         Knowledge::Estimated(Estimate::conservative(1_000)),
-        &[
-            (0, "all 1000"),
-            (20, "all 500"),
-            (3, "on 20 by 0"),
-            (6, "all 250"),
-        ],
+        &[(0, "all 1000"), (20, "all 500"), (3, "on 20 by 0"), (6, "all 250")],
     );
     replay(
         Algorithm::SkipReset,

@@ -35,9 +35,7 @@ impl Suppressing {
     }
 
     fn close(&self) -> Close {
-        Close::Spoken {
-            delay: self.mean_delay,
-        }
+        Close::Spoken { delay: self.mean_delay }
     }
 }
 

@@ -166,12 +166,7 @@ impl<P: Protocol<Message = Message>> Observer<P> for Onlooker {
             Course::UntilLimit => Some(Afterwards::of(&self.convergence, run.ended)),
         };
         let elected_best = self.is_best(&run);
-        Story {
-            run,
-            election,
-            afterwards,
-            elected_best,
-        }
+        Story { run, election, afterwards, elected_best }
     }
 }
 
@@ -190,11 +185,7 @@ impl People {
         let is_ascending = priorities.is_sorted_by(|one, next| one < next);
         Self {
             members: priorities.len() as u32,
-            priorities: if is_ascending {
-                Vec::new()
-            } else {
-                priorities.to_vec()
-            },
+            priorities: if is_ascending { Vec::new() } else { priorities.to_vec() },
             down: BTreeSet::new(),
             paused: BTreeSet::new(),
         }
@@ -276,11 +267,7 @@ impl Afterwards {
         let changes = agreement.changes();
         let spans = agreement.disagreements();
         let Some((_, agreed)) = spans.first() else {
-            return Self {
-                inconsistent: 1.0,
-                reestablishment: None,
-                changes,
-            };
+            return Self { inconsistent: 1.0, reestablishment: None, changes };
         };
         let disagreed = agreement.disagreed(*agreed, ended).as_secs_f64();
         let time = (ended - *agreed).as_secs_f64();
@@ -297,18 +284,14 @@ impl Afterwards {
 impl Account for Story {
     fn caveat(&self) -> Option<&'static str> {
         let undecided = "ended before all had heard the leader: messages, times and rounds of the election are those of the others";
-        self.run
-            .caveat()
-            .or(self.election.is_none().then_some(undecided))
+        self.run.caveat().or(self.election.is_none().then_some(undecided))
     }
 }
 
 /// Returns the metrics of an election that ends with `close`, in runs that take this course.
 pub(super) fn metrics<P: Protocol>(close: Close, course: Course) -> Vec<Metric<Story>> {
     let number = |name, read: fn(&Figures) -> f64| {
-        Metric::new(name, Kind::Number, move |story: &Story| {
-            story.election.as_ref().map(read)
-        })
+        Metric::new(name, Kind::Number, move |story: &Story| story.election.as_ref().map(read))
     };
     let mut metrics = vec![
         number("messages", |it| it.messages as f64),
@@ -329,9 +312,7 @@ pub(super) fn metrics<P: Protocol>(close: Close, course: Course) -> Vec<Metric<S
     }
     metrics.extend([
         Metric::share("strong_success", |it: &Story| it.run.summary.strong_success),
-        Metric::new("weak_success", Kind::Fraction, |it: &Story| {
-            Some(it.run.summary.weak_success)
-        }),
+        Metric::new("weak_success", Kind::Fraction, |it: &Story| Some(it.run.summary.weak_success)),
         Metric::share("elected_best", |it: &Story| it.elected_best),
         Metric::share("converged", |it: &Story| it.election.is_some()),
     ]);
@@ -340,9 +321,7 @@ pub(super) fn metrics<P: Protocol>(close: Close, course: Course) -> Vec<Metric<S
 
 fn metrics_afterwards<P: Protocol>() -> Vec<Metric<Story>> {
     let read = |name, kind, read: fn(&Afterwards) -> Option<f64>| {
-        Metric::new(name, kind, move |story: &Story| {
-            story.afterwards.as_ref().and_then(read)
-        })
+        Metric::new(name, kind, move |story: &Story| story.afterwards.as_ref().and_then(read))
     };
     let mut metrics = vec![
         read("inconsistent", Kind::Fraction, |it| Some(it.inconsistent)),

@@ -91,11 +91,7 @@ impl Plot {
     }
 
     fn side_of_the_others(&self) -> Flip {
-        if self.has_rivals() {
-            Flip::Heads
-        } else {
-            Flip::heads_if(self.first_active() == Some(0))
-        }
+        if self.has_rivals() { Flip::Heads } else { Flip::heads_if(self.first_active() == Some(0)) }
     }
 
     /// The first active cheater.
@@ -137,10 +133,8 @@ impl Plot {
             let is_active = self.leader.active().contains(place);
             self.flip_of(place).filter(|_| is_active)
         };
-        let (left, right) = (
-            shown(self.left_neighbour().0 as u32),
-            shown(self.right_neighbour().0 as u32),
-        );
+        let (left, right) =
+            (shown(self.left_neighbour().0 as u32), shown(self.right_neighbour().0 as u32));
         match (left, right) {
             (Some(left), Some(right)) if left != right => self.part(left, right),
             (one, other) => self.own.fill(one.or(other).or(Some(Flip::Heads))),
@@ -173,9 +167,8 @@ impl Plot {
             if from_left < sight.from_left as usize || from_right < sight.from_right as usize {
                 return;
             }
-            let heads = self.known(sight.shown | sight.seen, |place| {
-                self.flip_of(place) == Some(Flip::Heads)
-            });
+            let heads = self
+                .known(sight.shown | sight.seen, |place| self.flip_of(place) == Some(Flip::Heads));
             let Move { side, flip } = scheme.next(active, left, right, heads);
             self.ahead = match side {
                 Side::Left => (left + 1, right),

@@ -37,10 +37,7 @@ pub enum Aim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NoScheme {
     /// The table would be too large.
-    #[error(
-        "the best flips are computed for rings of up to {} members",
-        Scheme::MOST_MEMBERS
-    )]
+    #[error("the best flips are computed for rings of up to {} members", Scheme::MOST_MEMBERS)]
     TooManyMembers,
     /// The cheaters choose the coin, and win by steering it.
     #[error("{0} cheaters know all flips in time and own the coin")]
@@ -94,10 +91,7 @@ impl Prospect {
             sum.gains += one.gains;
             count += 1.0;
         }
-        Self {
-            unchanged: sum.unchanged / count,
-            gains: sum.gains / count,
-        }
+        Self { unchanged: sum.unchanged / count, gains: sum.gains / count }
     }
 
     /// True if it is the better one, if a stage that changes nothing is worth `unchanged`. Of equal
@@ -124,10 +118,7 @@ impl Scheme {
     /// # Panics
     /// Unless there are cheaters, and others.
     pub fn find(members: u32, cheaters: u32, config: &Config, aim: Aim) -> Result<Self, NoScheme> {
-        assert!(
-            (1..members).contains(&cheaters),
-            "{cheaters} cheaters of {members}"
-        );
+        assert!((1..members).contains(&cheaters), "{cheaters} cheaters of {members}");
         if members > Self::MOST_MEMBERS {
             return Err(NoScheme::TooManyMembers);
         }
@@ -135,12 +126,7 @@ impl Scheme {
         if config.selection == Selection::Proportional && coin.shows_all_in_time() {
             return Err(NoScheme::CoinIsTheirs(cheaters));
         }
-        let mut scheme = Self {
-            members,
-            cheaters,
-            worth: Vec::new(),
-            stages: Vec::new(),
-        };
+        let mut scheme = Self { members, cheaters, worth: Vec::new(), stages: Vec::new() };
         // Every part of a set has a smaller number.
         for active in 0..1_u32 << members {
             let pair = match config.selection {
@@ -188,9 +174,8 @@ impl Scheme {
         selection: Selection,
         aim: Aim,
     ) -> (f64, Vec<Move>) {
-        let ends: Vec<Prospect> = (0..1 << self.members)
-            .map(|heads| self.end(active, heads, selection))
-            .collect();
+        let ends: Vec<Prospect> =
+            (0..1 << self.members).map(|heads| self.end(active, heads, selection)).collect();
         let (mut worth, for_ever) = match aim {
             Aim::Win => (0.0, 0.0),
             Aim::Stall => (1.0, 1.0),
@@ -213,20 +198,14 @@ impl Scheme {
     fn end(&self, active: u32, heads: u32, selection: Selection) -> Prospect {
         let (one, other) = (active & heads, active & !heads);
         if one == 0 || other == 0 {
-            return Prospect {
-                unchanged: 1.0,
-                gains: 0.0,
-            };
+            return Prospect { unchanged: 1.0, gains: 0.0 };
         }
         let part = match selection {
             Selection::Proportional => f64::from(one.count_ones()) / f64::from(active.count_ones()),
             Selection::Parity => f64::from(heads.count_ones() % 2),
         };
         let worth = |set: u32| self.worth[set as usize];
-        Prospect {
-            unchanged: 0.0,
-            gains: part * worth(one) + (1.0 - part) * worth(other),
-        }
+        Prospect { unchanged: 0.0, gains: part * worth(one) + (1.0 - part) * worth(other) }
     }
 }
 
@@ -246,10 +225,7 @@ impl<'a> Game<'a> {
     fn new(scheme: &'a Scheme, sights: &'a Sights, ends: &'a [Prospect], unchanged: f64) -> Self {
         let most = scheme.cheaters;
         let count = scheme.situation(most, most, all(scheme.members)) + 1;
-        let none = Move {
-            side: Side::Right,
-            flip: Flip::Tails,
-        };
+        let none = Move { side: Side::Right, flip: Flip::Tails };
         Self {
             scheme,
             sights,
@@ -301,10 +277,7 @@ impl<'a> Game<'a> {
             return None;
         }
         let mut best: Option<(Prospect, Move)> = None;
-        for (side, left, right) in [
-            (Side::Left, left + 1, right),
-            (Side::Right, left, right + 1),
-        ] {
+        for (side, left, right) in [(Side::Left, left + 1, right), (Side::Right, left, right + 1)] {
             if left.max(right) > self.scheme.cheaters {
                 continue;
             }

@@ -68,27 +68,15 @@ fn bounds_of_ttl_and_addresses_apply_to_programs() {
         assert_eq!(with_ttl(millis), Err(said));
     }
     let place = check(&|group| group.join = vec!["10.0.0.2".to_owned()]).unwrap_err();
-    assert!(
-        place.starts_with("group `web`: join `10.0.0.2`: not a host and a port"),
-        "{place}"
-    );
+    assert!(place.starts_with("group `web`: join `10.0.0.2`: not a host and a port"), "{place}");
     let address = "239.255.72.85:0".parse().unwrap();
     assert_eq!(
         check(&|group| group.multicast = Some(address)).unwrap_err(),
         "multicast 239.255.72.85:0: port 0 is none: choose one, such as 7401"
     );
-    let postgres = StoreKind::Postgres {
-        url: "secret@db".to_owned(),
-    };
-    let etcd = StoreKind::Etcd {
-        endpoints: vec!["secret@etcd".to_owned()],
-        login: None,
-        ca: None,
-    };
-    for (store, said) in [
-        (postgres, "postgres write it as"),
-        (etcd, "etcd write it as"),
-    ] {
+    let postgres = StoreKind::Postgres { url: "secret@db".to_owned() };
+    let etcd = StoreKind::Etcd { endpoints: vec!["secret@etcd".to_owned()], login: None, ca: None };
+    for (store, said) in [(postgres, "postgres write it as"), (etcd, "etcd write it as")] {
         if !store.is_built() {
             continue;
         }

@@ -25,12 +25,8 @@ use super::{UNPROVED, Verdict, names, sessions};
 const HOSTS: u64 = 40;
 /// The number of forgeries to try, unless the environment sets another.
 const FORGERIES: u64 = 10_000;
-const ALGORITHMS: [Algorithm; 4] = [
-    Algorithm::SkipReset,
-    Algorithm::HISTORY,
-    Algorithm::CHOICE,
-    Algorithm::Naive,
-];
+const ALGORITHMS: [Algorithm; 4] =
+    [Algorithm::SkipReset, Algorithm::HISTORY, Algorithm::CHOICE, Algorithm::Naive];
 
 /// A pseudo-random generator with the same sequence in every run.
 struct Chance(u64);
@@ -74,22 +70,11 @@ impl Stage {
             }
             let (word, base) = next_call(&self.config, 0, &rounds)?;
             let round = rounds.len() as u32 + 1;
-            let feedback = Feedback {
-                session: SESSION,
-                class: 0,
-                round,
-                base,
-                seated: 0,
-                word,
-                floor: None,
-            };
+            let feedback =
+                Feedback { session: SESSION, class: 0, round, base, seated: 0, word, floor: None };
             let replies = Vec::new();
             let late = Vec::new();
-            rounds.push(Round {
-                feedback,
-                replies,
-                late,
-            });
+            rounds.push(Round { feedback, replies, late });
             for host in self.who(Cause::Missing, round, &rounds) {
                 let voice = self.voice(host, round, &rounds)?;
                 rounds.last_mut()?.replies.push(voice);
@@ -107,11 +92,7 @@ impl Stage {
     /// Returns the reply of a host that has to reply to the last round.
     fn voice(&self, host: MemberId, round: u32, rounds: &[Round]) -> Option<Voice> {
         let number = count(&self.config, &rounds.last()?.feedback)?;
-        let voices = (1..=3).map(|draws| Voice {
-            host,
-            draws: Draws(draws),
-            number,
-        });
+        let voices = (1..=3).map(|draws| Voice { host, draws: Draws(draws), number });
         let fits = |voice: &Voice| {
             let mut rounds = rounds.to_vec();
             let last = rounds.last_mut().expect("there is one");
@@ -143,13 +124,7 @@ impl Stage {
     #[track_caller]
     fn is_proof(&self, text: &str) {
         let verdict = self.verdict(text).expect("it can be read");
-        assert_eq!(
-            verdict.code(),
-            0,
-            "{:?} {:?}\n{text}",
-            verdict.faults,
-            verdict.notes
-        );
+        assert_eq!(verdict.code(), 0, "{:?} {:?}\n{text}", verdict.faults, verdict.notes);
     }
 }
 
@@ -204,9 +179,7 @@ fn as_numbers(value: &Value) -> Value {
             let fields = fields.iter().map(|(name, it)| {
                 let number = it.as_str().and_then(|it| it.parse::<u64>().ok());
                 let is_one = ["id", "host", "session"].contains(&name.as_str());
-                let it = number
-                    .filter(|_| is_one)
-                    .map_or_else(|| as_numbers(it), Value::from);
+                let it = number.filter(|_| is_one).map_or_else(|| as_numbers(it), Value::from);
                 (name.clone(), it)
             });
             Value::Object(fields.collect())
@@ -241,9 +214,8 @@ fn backwards(value: &Value) -> String {
         }
         Value::Object(fields) => {
             let fields = fields.iter().rev();
-            let fields: Vec<String> = fields
-                .map(|(name, it)| format!("{}:{}", json!(name), backwards(it)))
-                .collect();
+            let fields: Vec<String> =
+                fields.map(|(name, it)| format!("{}:{}", json!(name), backwards(it))).collect();
             format!("{{{}}}", fields.join(","))
         }
         other => other.to_string(),
@@ -285,9 +257,7 @@ fn number_off_the_steps_is_a_fault_and_a_higher_one_no_proof() {
     for seed in 0..60 {
         let stage = Stage::new(seed);
         let honest = stage.complete(Vec::new()).expect("there is a council");
-        let replied = honest
-            .iter()
-            .position(|it| it.feedback.base == 0 && !it.replies.is_empty());
+        let replied = honest.iter().position(|it| it.feedback.base == 0 && !it.replies.is_empty());
         let place = replied.expect("somebody was elected");
         for number in [3, 282, 285, 3_162, 3_163, 99_987, 100_000] {
             let mut rounds = honest[..=place].to_vec();
@@ -330,11 +300,7 @@ fn number_off_the_steps_is_a_fault_and_a_higher_one_no_proof() {
 fn steer(stage: &Stage, honest: &[Round], chance: &mut Chance) -> Option<Vec<Round>> {
     let (_, before) = honest.split_last()?;
     let steers = |it: &&Round| it.feedback.base == 0 && !it.replies.is_empty();
-    let places: Vec<u32> = before
-        .iter()
-        .filter(steers)
-        .map(|it| it.feedback.round)
-        .collect();
+    let places: Vec<u32> = before.iter().filter(steers).map(|it| it.feedback.round).collect();
     if places.is_empty() {
         return None;
     }
@@ -355,18 +321,11 @@ fn lie(stage: &Stage, honest: &[Round], chance: &mut Chance) -> Option<Vec<Round
     for _ in 0..=chance.below(2) {
         let other = chance.of(&stage.hosts).id;
         let steps = [0, 16, 52, 282, 285, 3_162, 99_987, 100_000, 100_001];
-        let steps = [
-            *chance.of(&steps),
-            by,
-            by + chance.below(9) as u32,
-            chance.below(100_000) as u32,
-        ];
+        let steps =
+            [*chance.of(&steps), by, by + chance.below(9) as u32, chance.below(100_000) as u32];
         let number_now = *chance.of(&steps);
-        let voice = Voice {
-            host: other,
-            draws: Draws(1 + chance.below(3) as u8),
-            number: number_now,
-        };
+        let voice =
+            Voice { host: other, draws: Draws(1 + chance.below(3) as u8), number: number_now };
         let round = &mut rounds[place];
         let which = chance.below(round.replies.len());
         let kind = match round.replies.is_empty() {
@@ -384,11 +343,7 @@ fn lie(stage: &Stage, honest: &[Round], chance: &mut Chance) -> Option<Vec<Round
             _ => {
                 let voice = round.replies.remove(which);
                 let in_rest = chance.below(2) == 0;
-                round.late.push(Late {
-                    to: number,
-                    voice,
-                    in_rest,
-                });
+                round.late.push(Late { to: number, voice, in_rest });
             }
         }
     }
@@ -453,10 +408,7 @@ fn seat_just(council: &BTreeSet<MemberId>, lines: &[Value]) -> bool {
     let most = lines.iter().map(size).max();
     let council: BTreeSet<String> = council.iter().map(|it| json!(it).to_string()).collect();
     let seated = |line: &Value| -> BTreeSet<String> {
-        let seats = line["chambers"][0]["seats"]
-            .as_array()
-            .into_iter()
-            .flatten();
+        let seats = line["chambers"][0]["seats"].as_array().into_iter().flatten();
         seats.map(|it| it["member"]["id"].to_string()).collect()
     };
     let mut last = lines.iter().filter(|it| Some(size(it)) == most);

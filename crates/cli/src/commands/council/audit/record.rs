@@ -20,9 +20,7 @@ pub(super) fn sessions(text: &str) -> Result<Sessions, String> {
     let lines: Result<Vec<CentreStatus>, serde_json::Error> =
         match text.trim_start().starts_with('[') {
             true => serde_json::from_str(text),
-            false => serde_json::Deserializer::from_str(text)
-                .into_iter()
-                .collect(),
+            false => serde_json::Deserializer::from_str(text).into_iter().collect(),
         };
     let lines = lines.map_err(|error| {
         let line = error.line();
@@ -36,8 +34,7 @@ pub(super) fn sessions(text: &str) -> Result<Sessions, String> {
     }
     let mut sessions = Sessions::new();
     for mut line in lines {
-        line.record
-            .sort_by_key(|it| (it.feedback.class, it.feedback.round));
+        line.record.sort_by_key(|it| (it.feedback.class, it.feedback.round));
         sessions.entry(line.session).or_default().push(line);
     }
     for lines in sessions.values_mut() {
@@ -156,12 +153,7 @@ mod tests {
     #[test]
     fn record_grows_at_the_end_of_each_class_and_never_changes() {
         let line = [round(0, 1, &[5]), round(1, 1, &[6]), round(0, 2, &[])];
-        let grown = [
-            round(0, 1, &[5]),
-            round(1, 1, &[6, 8]),
-            round(0, 2, &[7]),
-            round(1, 2, &[]),
-        ];
+        let grown = [round(0, 1, &[5]), round(1, 1, &[6, 8]), round(0, 2, &[7]), round(1, 2, &[])];
         assert!(grows_into(&line, &line));
         assert!(grows_into(&line, &grown));
         assert!(!grows_into(&grown, &line));

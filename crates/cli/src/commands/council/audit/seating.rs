@@ -89,11 +89,7 @@ pub(super) fn misshapen(rules: &Config, line: &CentreStatus) -> Vec<String> {
         )];
     }
     let mut faults = Vec::new();
-    if line
-        .record
-        .iter()
-        .any(|it| it.feedback.session != line.session)
-    {
+    if line.record.iter().any(|it| it.feedback.session != line.session) {
         faults.push(format!(
             "the record has rounds of another session than {}, the line's",
             line.session
@@ -102,10 +98,8 @@ pub(super) fn misshapen(rules: &Config, line: &CentreStatus) -> Vec<String> {
     for chamber in &line.chambers {
         let (class, taken) = (chamber.class, chamber.seats.len());
         if taken > chamber.most as usize {
-            faults.push(format!(
-                "class {class}: {taken} hold seats, and there are {}",
-                chamber.most
-            ));
+            faults
+                .push(format!("class {class}: {taken} hold seats, and there are {}", chamber.most));
         }
     }
     let mut known = BTreeSet::new();
@@ -167,9 +161,7 @@ pub(super) fn judge(
     names: &Names<'_>,
 ) -> Found {
     let (elected, elected_in) = (drawn.elected_first(), drawn.elected.first.0);
-    let of_class = lines
-        .iter()
-        .filter_map(|it| it.chambers.get(usize::from(class)));
+    let of_class = lines.iter().filter_map(|it| it.chambers.get(usize::from(class)));
     let chambers: Vec<&ChamberStatus> = of_class.collect();
     let seats = chambers.iter().flat_map(|it| &it.seats);
     let seated: BTreeSet<MemberId> = seats.map(|it| it.member.id).collect();
@@ -182,9 +174,7 @@ pub(super) fn judge(
         if !seated.contains(&host) {
             // A host that has left since has no seat either, so this proves nothing.
             seatless.insert(host);
-            notes.insert(format!(
-                "note: {name} was elected in round {round}, and has no seat"
-            ));
+            notes.insert(format!("note: {name} was elected in round {round}, and has no seat"));
         } else if round != elected_in && elected.contains(&host) {
             later.insert(host);
             notes.insert(format!(
@@ -202,10 +192,7 @@ pub(super) fn judge(
     if seated.is_empty() {
         faults.push(format!("class {class}: nobody is seated"));
     }
-    let begins_anew = drawn
-        .later
-        .first()
-        .is_some_and(|it| it.feedback.seated == 0);
+    let begins_anew = drawn.later.first().is_some_and(|it| it.feedback.seated == 0);
     if begins_anew && seated.is_disjoint(&elected) {
         faults.push(format!(
             "class {class}: a council was elected in round {elected_in}, and the centre called again. If that council was seated, check the \
@@ -291,20 +278,12 @@ mod tests {
 
     /// An election result with these rounds.
     fn elected(rounds: &[u32]) -> Elected {
-        Elected {
-            first: (1, 0),
-            all: rounds.iter().map(|it| (*it, 0)).collect(),
-            lost_from: None,
-        }
+        Elected { first: (1, 0), all: rounds.iter().map(|it| (*it, 0)).collect(), lost_from: None }
     }
 
     fn drawn<'a>(rounds: &'a [Round], elected: &'a Elected) -> Drawn<'a> {
         let (first, later) = rounds.split_at(1);
-        Drawn {
-            elected,
-            first,
-            later,
-        }
+        Drawn { elected, first, later }
     }
 
     #[test]
@@ -335,11 +314,7 @@ mod tests {
         let rounds = [round(1, 0, 5), round(2, 0, 6), round(3, 0, 8)];
         let elected = elected(&[1, 2, 3]);
         let drawn = drawn(&rounds, &elected);
-        let whole = [
-            line(5, &rounds[..1]),
-            line(6, &rounds[..2]),
-            line(8, &rounds),
-        ];
+        let whole = [line(5, &rounds[..1]), line(6, &rounds[..2]), line(8, &rounds)];
         let sat = |lines: &[CentreStatus], round| {
             let hosts = [5, 6, 8].map(MemberId).into_iter();
             let sat = hosts.filter(|it| drawn.sat(0, (*it, round), lines));

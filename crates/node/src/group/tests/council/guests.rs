@@ -18,9 +18,7 @@ fn yielding_centre_ends_no_other() {
     let guest = CouncilPart::Centre(Box::new(guest_rules()));
     field.admit_member(member("guest", guest), None, &[], 0);
     field.run(ROUND * 100);
-    let other = centre_status(&field, 11)
-        .gives_way_to
-        .expect("it gives way");
+    let other = centre_status(&field, 11).gives_way_to.expect("it gives way");
     assert_eq!(other.name, "standing");
     assert_eq!(centre_status(&field, 0).gives_way_to, None);
     assert_eq!(believers(&field), seats);

@@ -53,10 +53,7 @@ fn replies_slower_than_a_round_cause_no_poll() {
         while !centre_status(&field, 0).is_filled() {
             field.run(ROUND);
             rounds += 1;
-            assert!(
-                rounds < 200,
-                "no council where replies take {tenths} tenths"
-            );
+            assert!(rounds < 200, "no council where replies take {tenths} tenths");
         }
         let status = centre_status(&field, 0);
         assert!(status.late > 0, "{tenths}: {status:?}");

@@ -23,12 +23,8 @@ const HOSTS: usize = 60;
 
 fn public(algorithm: Algorithm, seed: u64) -> Config {
     let mut config = rules();
-    (config.algorithm, config.coin) = (
-        algorithm,
-        Coin::Public {
-            seed: public_seed(&format!("lottery {seed}")),
-        },
-    );
+    (config.algorithm, config.coin) =
+        (algorithm, Coin::Public { seed: public_seed(&format!("lottery {seed}")) });
     config
 }
 
@@ -51,10 +47,7 @@ fn first_election(field: &mut Field, centre: usize) -> Vec<Round> {
 
 fn hosts() -> Vec<Candidate> {
     (0..HOSTS)
-        .map(|number| Candidate {
-            priority: Priority(0),
-            id: member_id(&format!("host-{number}")),
-        })
+        .map(|number| Candidate { priority: Priority(0), id: member_id(&format!("host-{number}")) })
         .collect()
 }
 
@@ -72,12 +65,8 @@ fn assert_honest(config: &Config, rounds: &[Round], seed: u64) {
     );
 }
 
-const ALGORITHMS: [Algorithm; 4] = [
-    Algorithm::Naive,
-    Algorithm::SkipReset,
-    Algorithm::CHOICE,
-    Algorithm::HISTORY,
-];
+const ALGORITHMS: [Algorithm; 4] =
+    [Algorithm::Naive, Algorithm::SkipReset, Algorithm::CHOICE, Algorithm::HISTORY];
 
 /// A fleet that loses a fifth of all messages, with late replies: in some fleets later than a
 /// round.
@@ -176,20 +165,13 @@ fn record_is_honest_when_a_host_has_missed_calls() {
 #[track_caller]
 fn elected(config: &Config, rounds: &[Round], what: &str) -> (u32, BTreeSet<MemberId>) {
     let replay = replay(config, rounds);
-    let Replay::Elected(Elected {
-        first,
-        all,
-        lost_from: None,
-    }) = replay
-    else {
+    let Replay::Elected(Elected { first, all, lost_from: None }) = replay else {
         panic!("{what}: {replay:?}");
     };
     let of_draw = |(round, draw): &(u32, u8)| {
         let (round, draw) = (*round as usize, *draw);
         let voices = rounds[round - 1].replies.iter(); // rounds are numbered from 1
-        voices
-            .filter(move |it| it.draws.has(draw))
-            .map(|it| it.host)
+        voices.filter(move |it| it.draws.has(draw)).map(|it| it.host)
     };
     (first.0, all.iter().flat_map(of_draw).collect())
 }
@@ -249,10 +231,7 @@ fn record_is_honest_when_vacant_seats_are_filled() {
             let Some(round) = later_ones.find(|it| !it.replies.is_empty()) else {
                 continue;
             };
-            let favourite = hosts()
-                .iter()
-                .map(|it| it.id)
-                .find(|it| !replied(round, *it));
+            let favourite = hosts().iter().map(|it| it.id).find(|it| !replied(round, *it));
             round.replies[0].host = favourite.expect("not all replied");
             favours += usize::from(!favoured(&rounds).is_empty());
         }
@@ -293,10 +272,7 @@ fn forged_later_round_is_found() {
     }
     assert!(calls > 200, "{calls}");
     // If another host replied before, or late, the number may be the same.
-    assert!(
-        silences > 50 && silenced * 10 > silences * 9,
-        "{silenced} of {silences}"
-    );
+    assert!(silences > 50 && silenced * 10 > silences * 9, "{silenced} of {silences}");
 }
 
 /// A host that lies about its number or its coins would influence the election, and the audit would
@@ -316,16 +292,13 @@ fn impossible_reply_of_a_host_is_not_recorded() {
         let record = centre_status(&field, 0).record;
         let mut due = audit(&config, &record, &hosts()).expect("these are rounds");
         due.retain(|it| it.round == 2);
-        let (due, others): (Vec<&String>, Vec<&String>) = names
-            .iter()
-            .partition(|name| due.iter().any(|it| it.host == member_id(name)));
+        let (due, others): (Vec<&String>, Vec<&String>) =
+            names.iter().partition(|name| due.iter().any(|it| it.host == member_id(name)));
         let (due, liar) = (due.first()?.to_string(), others.first()?.to_string());
         Some((field, due, liar))
     });
     let (mut field, due, liar) = drawn.expect("in one of them somebody has to");
-    let CentreStatus {
-        record, session, ..
-    } = centre_status(&field, 0);
+    let CentreStatus { record, session, .. } = centre_status(&field, 0);
     let [_, second] = &record[..] else {
         panic!("two rounds were called: {record:?}");
     };
@@ -349,13 +322,7 @@ fn impossible_reply_of_a_host_is_not_recorded() {
             body: Body::HostMessage { message: &message },
         };
         let centre = &mut field.members[0];
-        centre.hear(
-            now,
-            address(9),
-            Channel::Unicast,
-            &frame,
-            &mut Outbox::new(),
-        );
+        centre.hear(now, address(9), Channel::Unicast, &frame, &mut Outbox::new());
         let refused = centre.counters.council_senseless;
         let record = centre_status(&field, 0).record;
         (refused, record[1].replies.len())

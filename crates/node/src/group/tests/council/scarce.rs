@@ -106,9 +106,5 @@ fn host_seated_by_a_poll_is_not_counted_twice() {
         assert_eq!(complaints(&field), 0);
         field.run(Duration(ROUND.0 / 10));
     }
-    assert_eq!(
-        complaints(&field),
-        1,
-        "two are there, and three seats are to be kept"
-    );
+    assert_eq!(complaints(&field), 1, "two are there, and three seats are to be kept");
 }

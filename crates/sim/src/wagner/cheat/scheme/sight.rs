@@ -48,11 +48,7 @@ impl Sights {
                 from_right,
             }
         };
-        Self {
-            cheaters,
-            all: counts.map(sight).collect(),
-            others: places(cheaters, members),
-        }
+        Self { cheaters, all: counts.map(sight).collect(), others: places(cheaters, members) }
     }
 
     pub(super) fn of(&self, left: u32, right: u32) -> Sight {
