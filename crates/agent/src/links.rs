@@ -79,6 +79,7 @@ impl Limits {
         Self {
             connections: self.connections.min(descriptors::share(2)),
             strangers: self.strangers.min(descriptors::share(8)),
+            strangers_per_address: self.strangers_per_address.min(descriptors::share(16)),
             ..self
         }
     }

@@ -20,6 +20,7 @@
 //! messages as there are members. There a frame of an unproven process counts at once, with these
 //! exceptions:
 //! - a voter acts only on tenure messages of proven processes;
+//! - a connection is kept only for a proven process;
 //! - a member younger than [`YOUNG_FOR`] names a leader, and believes its tenure, only when the
 //!   leader has answered;
 //! - the few members that watch a leader closely challenge it, and report it dead to all if it does
@@ -140,6 +141,14 @@ impl Challenges {
         early.into_iter().chain(withheld).min()
     }
 
+    /// Adds a process to those that are challenged in turn. The oldest gives way.
+    fn queue_early(&mut self, key: Key) {
+        self.early.push_back(key);
+        if self.early.len() > MOST_STRANGERS {
+            self.early.pop_front();
+        }
+    }
+
     /// Returns the number of the challenge to a process at one address, in this time slot.
     ///
     /// It is derived from a key that no other process knows. So no challenge has to be stored to
@@ -208,6 +217,12 @@ impl Group {
     fn is_stranger(&self, now: Instant, sender: &Sender<'_>) -> bool {
         let is_proven = self.replay_window.trust(sender, now) == Trust::Proven;
         self.is_strict() && (!is_proven || self.replay_window.is_missed(sender.id))
+    }
+
+    /// True if a process has not answered a challenge yet. Such a process keeps no connection, in
+    /// any group: a recorded frame would otherwise hold one for ever.
+    pub(super) fn is_unproven(&self, now: Instant, sender: &Sender<'_>) -> bool {
+        !matches!(self.replay_window.trust(sender, now), Trust::Proven | Trust::Past)
     }
 
     fn votes(&self) -> bool {
@@ -295,8 +310,7 @@ impl Group {
         match worth {
             Worth::Challenge => self.challenge(now, key, out),
             Worth::EarlyChallenge | Worth::Nothing => {
-                self.challenges.early.push_back(key);
-                self.challenges.early.truncate(MOST_STRANGERS);
+                self.challenges.queue_early(key);
                 self.challenge_early(now, out);
             }
         }

@@ -53,13 +53,12 @@ impl Group {
         if self.hear_proof(now, address, channel, frame, out) {
             return false;
         }
-        match self.must_prove(now, frame) {
-            true => {
-                self.keep_waiting(now, address, channel, frame, out);
-                false
-            }
-            false => self.hear_known(now, address, channel, frame, out),
+        let is_unproven_link = channel == Channel::Link && self.is_unproven(now, sender);
+        if self.must_prove(now, frame) || is_unproven_link {
+            self.keep_waiting(now, address, channel, frame, out);
+            return false;
         }
+        self.hear_known(now, address, channel, frame, out)
     }
 
     /// Handles a frame of a process that has proven itself or need not. Returns true if the frame

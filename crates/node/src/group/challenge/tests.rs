@@ -1,4 +1,4 @@
-use super::{Challenges, Key, OPEN_FOR, RECENT, RecentNumbers, slot};
+use super::{Challenges, Key, MOST_STRANGERS, OPEN_FOR, RECENT, RecentNumbers, slot};
 use crate::entropy::Entropy;
 use crate::identity::Incarnation;
 use hustings_protocol::{Duration, Instant, MemberId};
@@ -68,4 +68,17 @@ fn recent_frames_are_those_of_the_last_second_or_two() {
     }
     numbers.note(now + RECENT * 2, 40);
     assert_eq!(numbers.before, 40);
+}
+
+/// A replay of many recorded announcements must not keep a newcomer out of the queue.
+#[test]
+fn full_queue_of_early_challenges_drops_the_oldest() {
+    let key = |number: u64| -> Key {
+        (MemberId(number), Incarnation(1), "10.0.0.1:7400".parse().expect("an address"))
+    };
+    let mut challenges = Challenges::default();
+    (0..=MOST_STRANGERS as u64).for_each(|it| challenges.queue_early(key(it)));
+    assert_eq!(challenges.early.len(), MOST_STRANGERS);
+    assert_eq!(challenges.early.front(), Some(&key(1)));
+    assert_eq!(challenges.early.back(), Some(&key(MOST_STRANGERS as u64)));
 }

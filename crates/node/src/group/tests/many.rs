@@ -522,3 +522,23 @@ fn some_frames_need_a_proof_in_a_large_group() {
     let few = (0..MEMBERS).filter(|it| must_prove(*it, later, holds));
     assert!((1..MEMBERS).contains(&few.count()));
 }
+
+/// A recorded frame of a dead process is validly sealed. Over a connection it must not count as a
+/// member's hello, because a member's connection stays open.
+#[test]
+fn unproven_process_is_not_admitted_over_a_link_in_a_large_group() {
+    let mut field = Field::of_many(Found::ByMulticast);
+    let stranger = Sender::new("stranger", member_id("stranger"), Incarnation(1), 7400);
+    let body = Body::Election { protocol: 0, message: &[] };
+    let frame =
+        |number| Frame { group: group_id("test"), sender: stranger, number, to_all: true, body };
+    let (now, from) = (field.now, address(200));
+    let mut hear = |number, channel| {
+        let mut out = Outbox::new();
+        let is_admitted = field.members[3].hear(now, from, channel, &frame(number), &mut out);
+        (is_admitted, out.len())
+    };
+    assert_eq!(hear(0, Channel::Link), (false, 1), "it is challenged");
+    assert!(hear(1, Channel::Unicast).0, "datagrams count at once in a group with `view`");
+    assert!(!hear(2, Channel::Link).0, "a counted datagram is no proof");
+}
