@@ -24,7 +24,8 @@ const VOTERS: usize = 3;
 /// The test records the answers to the first `voter init` on the wire. The voter then loses its
 /// file again while the two others are down, and another host replays the answers. The second
 /// `voter init` must not accept them: the voter would restart below the fence that it promised in
-/// between.
+/// between. Two guards refuse them: the dead voters answer no challenge, and the answers are bound
+/// to an earlier question. Either guard is enough here; unit tests break each alone.
 pub(super) fn recorded_answers(context: &FaultContext<'_>) -> Result<String> {
     let list = voters(VOTERS);
     let more = ["--voters", &list, "--ttl", "1s", "--key", KEY];
