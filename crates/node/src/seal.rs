@@ -260,7 +260,9 @@ pub enum Rejected {
 
 #[cfg(test)]
 mod tests {
-    use super::{HEADER_BYTES, Key, Keyring, NONCE_BYTES, Nonce, OVERHEAD_BYTES, Rejected};
+    use super::{
+        HEADER_BYTES, Key, Keyring, NONCE_BYTES, Nonce, OVERHEAD_BYTES, Rejected, VERSION,
+    };
     use hustings_protocol::MemberId;
 
     const OWN: MemberId = MemberId(7);
@@ -351,5 +353,14 @@ mod tests {
         assert_eq!(Key::try_from(text.clone()), Ok(key.clone()));
         assert!(!format!("{key:?}").contains(&text));
         assert!(Key::try_from("abc".to_owned()).is_err());
+    }
+
+    /// An operator decides by that page whether two builds can run in one group.
+    #[test]
+    fn configuration_page_names_the_layout_version() {
+        let page = include_str!("../../../docs/src/configuration.md");
+        for text in [format!("It is {VERSION} now"), format!("| 1 | version | {VERSION} |")] {
+            assert!(page.contains(&text), "{text}");
+        }
     }
 }
