@@ -40,7 +40,7 @@ use udp_transport::UdpTransport;
 /// A running agent.
 pub struct Agent {
     handle: Handle,
-    task: JoinHandle<Result<(), Ended>>,
+    task: JoinHandle<Result<(), AgentStoppedError>>,
 }
 
 /// Observes and controls a running agent. Cheap to clone.
@@ -165,7 +165,7 @@ fn remedy(error: &std::io::Error) -> &'static str {
 /// The reason for which an agent ended by itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Ended {
+pub enum AgentStoppedError {
     /// Another process has this member's name in all of its groups.
     #[error(
         "a member called `{member}` is there already, at {address}: give one of the two another name (--name)"
@@ -275,10 +275,10 @@ impl Agent {
     ///
     /// # Errors
     /// Returns the reason.
-    pub async fn ended(&mut self) -> Result<(), Ended> {
+    pub async fn ended(&mut self) -> Result<(), AgentStoppedError> {
         match (&mut self.task).await {
             Ok(result) => result,
-            Err(error) => Err(Ended::Broken(error.to_string())),
+            Err(error) => Err(AgentStoppedError::Broken(error.to_string())),
         }
     }
 
@@ -286,7 +286,7 @@ impl Agent {
     ///
     /// # Errors
     /// If the agent had ended by itself before.
-    pub async fn stop(mut self) -> Result<(), Ended> {
+    pub async fn stop(mut self) -> Result<(), AgentStoppedError> {
         // The send fails only if the loop has ended.
         let _ = self.handle.control.send(Control::Stop).await;
         self.ended().await

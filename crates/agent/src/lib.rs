@@ -27,8 +27,8 @@ pub use hustings_supervise::{death_witness, descriptors, workload};
 pub use hustings_system::clock;
 
 pub use agent::{
-    Agent, AgentStatus, Ended, Handle, Resignation, StartError, StepDown, TransferError,
-    TransferOutcome,
+    Agent, AgentStatus, AgentStoppedError, Handle, Resignation, StartError, StepDown,
+    TransferError, TransferOutcome,
 };
 pub use config::{AgentConfig, GroupConfig, ProtocolConfig};
 pub use council::{CentreStatus, CouncilPart, CouncilStatus, HostStatus};

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::lease_backends::BackendEvents;
 use super::udp_transport::{Datagram, UdpTransport};
-use super::{AgentStatus, Control, Ended};
+use super::{AgentStatus, AgentStoppedError, Control};
 use crate::authority::LeaseEvent;
 use crate::clock;
 use crate::config::AgentConfig;
@@ -76,7 +76,7 @@ pub(super) async fn run(
     groups: Vec<Group>,
     mut asked: mpsc::Receiver<Control>,
     mut backend_events: BackendEvents,
-) -> Result<(), Ended> {
+) -> Result<(), AgentStoppedError> {
     let (heard, mut links_heard) = mpsc::channel(1024);
     let (notices, mut told) = mpsc::channel(64);
     let mut seeds = resolve::seek(config.groups.iter().map(|group| group.join.clone()));
@@ -393,11 +393,11 @@ impl Loop {
     }
 
     /// Returns the end of this agent if another process has its name in all of its groups.
-    fn end_as_duplicate(&self) -> Option<Ended> {
+    fn end_as_duplicate(&self) -> Option<AgentStoppedError> {
         let others: Option<Vec<SocketAddr>> =
             self.groups.iter().map(Group::duplicate_name).collect();
         let address = *others?.first()?;
-        Some(Ended::DuplicateName { member: self.config.name.clone(), address })
+        Some(AgentStoppedError::DuplicateName { member: self.config.name.clone(), address })
     }
 
     /// Sends every frame in the outbox.

@@ -31,7 +31,7 @@ use clap::Parser;
 use hustings::agent::config::ProtocolConfig;
 use hustings::agent::seal::Key;
 use hustings::protocol::announce::Listen;
-use hustings::{Group, Joining, Tenure};
+use hustings::{Group, GroupOptions, Tenure};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
@@ -119,9 +119,9 @@ async fn write_once(
 }
 
 impl Options {
-    fn joining(&self) -> Joining {
+    fn joining(&self) -> GroupOptions {
         let voters: Vec<&str> = self.voters.iter().map(String::as_str).collect();
-        let mut joining = Joining::on_this_host(&self.group, &self.name);
+        let mut joining = GroupOptions::on_this_host(&self.group, &self.name);
         joining.key = self.key.clone();
         joining.bind = self.bind;
         // a writer with a lost disk continues to write while the others vote

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hustings_agent::agent::{Promised, Told};
 use hustings_agent::authority::era;
-use hustings_agent::{Agent, AgentConfig, Ended, clock};
+use hustings_agent::{Agent, AgentConfig, AgentStoppedError, clock};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
@@ -173,9 +173,9 @@ impl Other {
 }
 
 /// Explains why no member could be queried.
-fn still_runs(ended: Result<(), Ended>) -> Failure {
+fn still_runs(ended: Result<(), AgentStoppedError>) -> Failure {
     Failure::Failed(match ended {
-        Err(Ended::DuplicateName { member, address }) => format!(
+        Err(AgentStoppedError::DuplicateName { member, address }) => format!(
             "the agent of `{member}` runs, at {address}: stop it, and run this again; if it is another member's, give \
              one of the two another name (--name)"
         ),
