@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::authority::last_will::LastWill;
+use crate::authority::LastWill;
 use crate::authority::{InFlight, LeaseWatch, Request};
 use crate::clock;
 use crate::config::names::{Doubt, NonVoter};

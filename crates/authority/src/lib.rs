@@ -19,13 +19,11 @@ pub mod era;
 pub mod etcd;
 pub mod fence_log;
 pub mod in_flight;
-pub mod last_will;
 pub mod lease_client;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-pub mod presets;
 pub mod store;
-mod terms;
+pub mod terms;
 pub mod voter_file;
 
 use hustings_protocol::MemberId;
@@ -35,7 +33,7 @@ use tokio::sync::{mpsc, watch};
 
 pub use fence_log::{FenceLog, Remember, Seen, StoreTag};
 pub use hustings_protocol::tenure::{Fence, Held, Request};
-pub use in_flight::{InFlight, WorkGuard};
+pub use in_flight::{InFlight, LastWill, WorkGuard};
 pub use lease_client::{Heard, LeaseClient};
 pub use terms::StoreTerms;
 

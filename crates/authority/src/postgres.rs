@@ -32,7 +32,7 @@
 //! Connections are not encrypted, and `sslmode=require` is refused: across networks that others can
 //! read, use a local socket or a tunnel.
 
-mod refusal;
+mod sqlstate;
 
 use std::fmt;
 use std::future::poll_fn;
@@ -52,7 +52,7 @@ use tokio_postgres::{
 use super::StoreTerms;
 use super::era;
 use super::store::{Grant, Store, StoreConfigError, StoreError, shown};
-use crate::presets::TTL_BOUNDS;
+use crate::terms::TTL_BOUNDS;
 use hustings_protocol::names::group_id;
 
 /// The SQL of the tables and functions that this authority needs.
@@ -103,7 +103,7 @@ pub struct Postgres {
     ttl: Duration,
     /// The time that a statement may take, waiting for locks included.
     answer_within: Duration,
-    line: Option<PgSession>,
+    session: Option<PgSession>,
     is_installed: bool,
     identity: Option<u64>,
     /// The number of the last attempt.
@@ -170,7 +170,7 @@ impl Postgres {
             incarnation: (getrandom::u64()? >> 1).cast_signed(),
             ttl: terms.ttl.into(),
             answer_within: terms.answer_within.into(),
-            line: None,
+            session: None,
             is_installed: false,
             identity: None,
             attempt: 0,
@@ -182,8 +182,8 @@ impl Postgres {
     /// Carries out one request in its own transaction. A connection is discarded if the request
     /// fails, or if the caller stops waiting for its answer.
     async fn ask(&mut self, statements: &str) -> Result<Vec<SimpleQueryRow>, StoreError> {
-        let line = match self.line.take() {
-            Some(line) if !line.client.is_closed() => line,
+        let session = match self.session.take() {
+            Some(session) if !session.client.is_closed() => session,
             Some(_) | None => self.connect().await?,
         };
         let millis = self.answer_within.as_millis().max(1);
@@ -193,12 +193,12 @@ impl Postgres {
             "SET LOCAL statement_timeout = {millis}; SET LOCAL synchronous_commit = on; \
              SET LOCAL client_min_messages = warning; {statements}"
         );
-        let rows = self.query(&line.client, &statements).await?;
+        let rows = self.query(&session.client, &statements).await?;
         // The driving task has set the flag before it delivers the end of the answer.
-        if line.is_unreplicated.load(Ordering::Relaxed) {
+        if session.is_unreplicated.load(Ordering::Relaxed) {
             return Err(self.unreplicated());
         }
-        self.line = Some(line);
+        self.session = Some(session);
         Ok(rows)
     }
 
@@ -247,8 +247,8 @@ impl Postgres {
                 None => error.to_string(),
             },
         };
-        match refusal::advice(error) {
-            Some(advice) => StoreError::Refused(format!("{place} refuses: {what}: {advice}")),
+        match sqlstate::remedy(error) {
+            Some(remedy) => StoreError::Refused(format!("{place} refuses: {what}: {remedy}")),
             None => StoreError::Unavailable(format!(
                 "{place} failed: {what}: see that it runs and can be reached, and what its log says"
             )),
@@ -418,7 +418,7 @@ where
 {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         if let AsyncMessage::Notice(notice) = message
-            && refusal::is_of_a_cancelled_wait(&notice)
+            && sqlstate::is_of_a_cancelled_wait(&notice)
         {
             is_unreplicated.store(true, Ordering::Relaxed);
         }

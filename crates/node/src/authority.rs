@@ -14,9 +14,9 @@ use hustings_protocol::tenure::Message;
 use hustings_protocol::{Duration, Instant, MemberId};
 
 pub use hustings_authority::{
-    Fence, FenceLog, Heard, Held, InFlight, LeaseClient, LeaseEvent, LeaseEvents, LeaseWatch,
-    Remember, Request, Seen, StoreTag, StoreTerms, WorkGuard, era, fence_log, holds, in_flight,
-    last_will, lease_client, store, store_id, voter_file,
+    Fence, FenceLog, Heard, Held, InFlight, LastWill, LeaseClient, LeaseEvent, LeaseEvents,
+    LeaseWatch, Remember, Request, Seen, StoreTag, StoreTerms, WorkGuard, era, fence_log, holds,
+    in_flight, lease_client, store, store_id, voter_file,
 };
 use quorum::{Act, Quorum};
 

@@ -36,7 +36,7 @@ mod worker;
 use std::io;
 use std::process::ExitCode;
 
-pub use hustings_authority::last_will::LastWill;
+pub use hustings_authority::LastWill;
 pub use worker::Worker;
 
 /// The role of this process.

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::thread::sleep;
 use std::time::Duration;
 
-use hustings_authority::last_will::LastWill;
+use hustings_authority::LastWill;
 
 /// The number of copies of each datagram. Datagrams get lost, and no process is left to notice.
 const TIMES: u32 = 3;

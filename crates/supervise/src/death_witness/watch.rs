@@ -13,7 +13,7 @@ use crate::line_reader::LineReader;
 use crate::poller::Poller;
 use crate::processes::{Ending, SWEEP_EVERY, Sweep, reap, send};
 use crate::workload::signals::meant_for_the_command;
-use hustings_authority::last_will::LastWill;
+use hustings_authority::LastWill;
 use hustings_system::clock;
 
 struct DeathWitness {

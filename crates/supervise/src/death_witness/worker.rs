@@ -17,7 +17,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
 
 use crate::{fd_passing, last_will};
-use hustings_authority::last_will::LastWill;
+use hustings_authority::LastWill;
 
 /// The environment variable that tells the worker the process id of its death witness. Descendants
 /// of the worker inherit it, without effect.

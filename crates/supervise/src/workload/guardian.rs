@@ -34,7 +34,7 @@ use crate::line_reader::LineReader;
 use crate::poller::Poller;
 use crate::processes::{Ending, SWEEP_EVERY, Sweep, descendants, has_ended, reap, send};
 use crate::{fd_passing, last_will};
-use hustings_authority::last_will::LastWill;
+use hustings_authority::LastWill;
 use hustings_system::clock;
 
 /// The time for which the command's first process may be stopped (STOP, or TTIN if it reads from a

@@ -29,8 +29,8 @@ use super::lease_binding::Term;
 use super::orphans::kill_orphans;
 use super::stages::Stage;
 use crate::{descriptors, fd_passing, processes};
+use hustings_authority::LastWill;
 use hustings_authority::WorkGuard;
-use hustings_authority::last_will::LastWill;
 use hustings_protocol::leadership::Leadership;
 use hustings_system::clock;
 

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use super::deadline::Deadline;
 use crate::last_will;
 use crate::processes::Ending;
-use hustings_authority::last_will::LastWill;
+use hustings_authority::LastWill;
 
 /// An order of the agent to the guardian.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::deadline::Deadline;
-use hustings_authority::last_will::LastWill;
+use hustings_authority::LastWill;
 use hustings_authority::{Fence, Held, InFlight, LeaseWatch, WorkGuard};
 use hustings_system::clock;
 

@@ -10,7 +10,7 @@ use super::deadline::Deadline;
 use super::ipc::Order;
 use crate::line_reader::LineReader;
 use crate::processes::Ending;
-use hustings_authority::last_will::LastWill;
+use hustings_authority::LastWill;
 
 /// The last notice of the tenure.
 #[derive(Debug, Default)]
