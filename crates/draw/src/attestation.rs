@@ -70,20 +70,15 @@ mod tests {
         }
         let ring: Ring = text.parse().unwrap();
         let digest = ring.digest();
-        let ring_driver = |place: u8, left: u8, right: u8| {
+        let attest = |place: u8, left: u8, right: u8| {
             let seating =
                 Seating { place: place.into(), left: Bytes([left; 32]), right: Bytes([right; 32]) };
             Attestation::sign(&secrets[usize::from(place)], &digest, seating)
         };
-        let seated = [
-            ring_driver(0, 9, 1),
-            ring_driver(1, 1, 2),
-            ring_driver(2, 2, 3),
-            ring_driver(3, 3, 9),
-        ];
+        let seated = [attest(0, 9, 1), attest(1, 1, 2), attest(2, 2, 3), attest(3, 3, 9)];
         let id = session(&ring, digest, &seated).unwrap();
         let mut other = seated.clone();
-        (other[1], other[2]) = (ring_driver(1, 1, 7), ring_driver(2, 7, 3));
+        (other[1], other[2]) = (attest(1, 1, 7), attest(2, 7, 3));
         assert_ne!(session(&ring, digest, &other).unwrap(), id, "another link");
         let spoils: [fn(&mut Vec<Attestation>); 5] = [
             |it| it.truncate(3),

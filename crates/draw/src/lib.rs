@@ -47,7 +47,7 @@ pub use keys::{BadPublicKey, KeyError, PublicKey, Secret};
 pub use participant::{NoDraw, Participant};
 pub use ring::{BadRing, Member, Ring};
 pub use ring_driver::RingMember;
-pub use signed::{Conclusion, Signed, SignedMessage, Statement, Verdict, Words};
+pub use signed::{Conclusion, NumberedMessage, Signed, SignedMessage, Statement, Verdict};
 pub use status::{DrawStatus, Evidence, State};
 pub use timestamp::Timestamp;
 pub use transcript::{Entry, Header, NoTranscript};

@@ -20,7 +20,7 @@ use super::link::Ends;
 use super::once_marker::{self, Unmarked};
 use super::rendezvous::{Rendezvous, TooLate};
 use super::ring::Ring;
-use super::ring_driver::{RingDriver, RingMember, System};
+use super::ring_driver::{OsRandomness, RingDriver, RingMember};
 use super::session::{Failure, Session};
 use super::status::{DrawStatus, State};
 use super::transcript::{NoTranscript, Transcript};
@@ -258,7 +258,7 @@ impl Participant {
                 });
             }
         };
-        let ring_driver = RingDriver::new(player, &ends.ring, place, System);
+        let ring_driver = RingDriver::new(player, &ends.ring, place, OsRandomness);
         let begun = self.leave_mark(gathered.session);
         let begun = begun.and_then(|()| Ok(Transcript::create(&self.transcript)?));
         let (transcript, failure) = match begun {
@@ -272,7 +272,7 @@ impl Participant {
         }
         let held = session.hold(status, stop).await;
         held.map_err(|failure| match failure {
-            Failure::Chance => NoDraw::NoRandomness,
+            Failure::Randomness => NoDraw::NoRandomness,
             Failure::Disk(error) => self.disk_failed(error, status),
         })
     }

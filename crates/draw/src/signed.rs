@@ -12,6 +12,7 @@
 
 use std::ops::Deref;
 
+use hustings_protocol::Outcome;
 use hustings_protocol::wagner;
 use hustings_protocol::wagner::fault::Fault;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::attestation::Attestation;
 use super::bytes::{Bytes, Digest};
 use super::keys::{PublicKey, Secret};
-use super::ring::Ring;
+use super::ring::{self, Ring};
 use crate::bytes::encode;
 
 /// A frame sent over an encrypted link.
@@ -85,12 +86,12 @@ impl<T> Deref for Signed<T> {
 }
 
 /// A protocol message with its sender's signature.
-pub type SignedMessage = Signed<Words>;
+pub type SignedMessage = Signed<NumberedMessage>;
 
 /// A protocol message and its position on its link and in the sender's transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Words {
+pub struct NumberedMessage {
     /// The number of the message on its link in its direction, counted from 1.
     pub number: u64,
     /// The index of its entry in the sender's transcript, counted from 0.
@@ -101,6 +102,23 @@ pub struct Words {
     pub message: wagner::Message,
 }
 
+/// The position of the last message received on one side. Numbers have no gaps, and entries rise.
+#[derive(Debug, Default)]
+pub(super) struct LastHeard {
+    pub(super) number: u64,
+    entry: Option<u64>,
+}
+
+impl LastHeard {
+    pub(super) fn is_before(&self, signed: &SignedMessage) -> bool {
+        signed.number == self.number + 1 && self.entry.is_none_or(|it| it < signed.entry)
+    }
+
+    pub(super) fn advance(&mut self, signed: &SignedMessage) {
+        (self.number, self.entry) = (signed.number, Some(signed.entry));
+    }
+}
+
 /// One direction of a link in one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LinkDirection {
@@ -109,7 +127,7 @@ pub struct LinkDirection {
     pub(super) to: u32,
 }
 
-impl Matter for Words {
+impl Matter for NumberedMessage {
     const KIND: &'static str = "hustings draw: said 2";
     type Context = LinkDirection;
 }
@@ -146,6 +164,26 @@ pub enum Verdict {
     Fault(Fault),
 }
 
+impl Verdict {
+    /// The verdict that follows from an outcome of the protocol, for a member that has sent
+    /// `messages` to its left.
+    pub(super) fn of(outcome: Outcome, messages: u64) -> Option<Self> {
+        match outcome {
+            Outcome::Nominee(leader) => {
+                Some(Self::Elected { leader: ring::place(leader.id), messages })
+            }
+            Outcome::Fault(fault) => Some(Self::Fault(fault)),
+            Outcome::Standing { .. }
+            | Outcome::Vacant
+            | Outcome::DuplicateIdentity
+            | Outcome::Council(_)
+            | Outcome::TenureGained { .. }
+            | Outcome::TenureLost { .. }
+            | Outcome::TenureRefused(_) => None, // not part of a draw
+        }
+    }
+}
+
 impl Matter for Conclusion {
     const KIND: &'static str = "hustings draw: statement 2";
     /// The id of the session.
@@ -168,7 +206,7 @@ impl Statement {
 
 #[cfg(test)]
 mod tests {
-    use super::{LinkDirection, SignedMessage, Words};
+    use super::{LinkDirection, NumberedMessage, SignedMessage};
     use crate::bytes::Bytes;
     use crate::keys::Secret;
     use hustings_protocol::wagner::Message;
@@ -179,7 +217,7 @@ mod tests {
         let secret = Secret::generate().unwrap();
         let key = secret.public();
         let way = LinkDirection { session: Bytes([1; 32]), from: 3, to: 4 };
-        let words = Words {
+        let words = NumberedMessage {
             number: 5,
             entry: 6,
             head: Bytes([7; 32]),

@@ -139,7 +139,7 @@ pub(super) struct Transcript {
     file: Option<BufWriter<File>>,
     calendar: Calendar,
     /// The last time stamp in it.
-    told: Option<Timestamp>,
+    last_time: Option<Timestamp>,
 }
 
 /// The reason for which there is no transcript.
@@ -191,7 +191,7 @@ impl Transcript {
     }
 
     fn of(file: Option<BufWriter<File>>) -> Self {
-        Self { chain: Chain::new(), file, calendar: Calendar::new(), told: None }
+        Self { chain: Chain::new(), file, calendar: Calendar::new(), last_time: None }
     }
 
     fn file(&mut self) -> io::Result<&mut BufWriter<File>> {
@@ -211,9 +211,9 @@ impl Transcript {
     }
 
     /// Adds a time stamp for the next entry, unless the time is the same as before.
-    pub(super) fn tell_time(&mut self) -> io::Result<()> {
+    pub(super) fn add_time(&mut self) -> io::Result<()> {
         let now = self.calendar.now();
-        if self.told.replace(now) != Some(now) {
+        if self.last_time.replace(now) != Some(now) {
             self.add(&Entry::Clock(now))?;
         }
         Ok(())
@@ -221,7 +221,7 @@ impl Transcript {
 
     /// Adds an event with its time stamp.
     pub(super) fn note(&mut self, entry: &Entry) -> io::Result<()> {
-        self.tell_time()?;
+        self.add_time()?;
         self.add(entry)?;
         Ok(())
     }

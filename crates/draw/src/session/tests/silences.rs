@@ -141,8 +141,8 @@ async fn end(session: &mut Session<Wagner>) {
     while !session.is_done() {
         let links = &mut session.links;
         let (side, frame) = tokio::select! {
-            frame = links.left.hear(), if !session.left.broken => (Side::Left, frame),
-            frame = links.right.hear(), if !session.right.broken => (Side::Right, frame),
+            frame = links.left.receive(), if !session.traffic.left.broken => (Side::Left, frame),
+            frame = links.right.receive(), if !session.traffic.right.broken => (Side::Right, frame),
         };
         session.on_frame(side, frame).ok().unwrap();
     }
@@ -298,7 +298,7 @@ async fn signed_reason_without_a_transcript_is_reported() {
     let m0 = &mut held[0].0;
     let (side, message) = (Side::Right, Message::Withheld);
     let sent = m0.transcript.add(&Entry::Sent { side, message });
-    m0.say(side, message, sent.unwrap());
+    m0.send(side, message, sent.unwrap());
     all_end(&mut held).await;
     let found = table.verify([0, 2, 3]);
     let of_m1 = found.findings.iter().find(|it| it.who == ["m1"]);
