@@ -149,7 +149,7 @@ impl Etcd {
         if let Some(path) = ca {
             let unreadable = |error| {
                 StoreConfigError::Config(format!(
-                    "etcd's ca {}: cannot be read: {error}: name the PEM file of whoever signed etcd's certificates, one \
+                    "etcd's ca {}: cannot be read: {error}: name the PEM file of the authority that signed etcd's certificates, one \
                      that this user may read",
                     path.display()
                 ))
@@ -218,7 +218,7 @@ impl Etcd {
             // A user without access to this key works without an identity.
             self.identity = self.identify(connection).await.ok();
         }
-        let (found, began) = self.read_tenure_and_era(connection).await?;
+        let (found, era) = self.read_tenure_and_era(connection).await?;
         if let Some(found) = found {
             if found.lease == NO_LEASE || found.value != self.value.as_bytes() {
                 return Err(self.taken(&found));
@@ -226,8 +226,8 @@ impl Etcd {
             // This member's key, from an attempt whose answer was lost: it is in the way.
             self.revoke(connection, found.lease).await?;
         }
-        self.check_era(began.as_ref())?;
-        let lease = drawn()?;
+        self.check_era(era.as_ref())?;
+        let lease = random_id()?;
         self.lease = Some(lease);
         let seconds = self.ttl.as_secs() + u64::from(self.ttl.subsec_nanos() > 0);
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
@@ -236,7 +236,7 @@ impl Etcd {
         let granted = Duration::from_secs(u64::try_from(granted.ttl).unwrap_or_default());
         self.granted = granted.min(self.ttl);
         self.warn_if_longer(granted);
-        let Some(denied) = self.create(connection, lease, began).await? else {
+        let Some(denied) = self.create(connection, lease, era).await? else {
             return Ok(Grant {
                 count: u64::try_from(self.created).unwrap_or_default(),
                 ttl: self.granted,
@@ -261,13 +261,13 @@ impl Etcd {
         &mut self,
         connection: &mut EtcdConnection,
     ) -> Result<(Option<KeyValue>, Option<KeyValue>), StoreError> {
-        let look = TxnRequest { success: self.both(), ..TxnRequest::default() };
+        let look = TxnRequest { success: self.tenure_and_era(), ..TxnRequest::default() };
         let answer = self.call(connection, look).await?;
         self.note(answer.header.as_ref())?;
         self.found_of(&answer)
     }
 
-    fn both(&self) -> Vec<RequestOp> {
+    fn tenure_and_era(&self) -> Vec<RequestOp> {
         vec![RequestOp::get(&self.key), RequestOp::get(&self.era_key)]
     }
 
@@ -277,20 +277,20 @@ impl Etcd {
     ) -> Result<(Option<KeyValue>, Option<KeyValue>), StoreError> {
         match found(answer).as_mut_slice() {
             [tenure, era] => Ok((tenure.take(), era.take())),
-            _ => Err(self.nonsense()),
+            _ => Err(self.broken_off()),
         }
     }
 
-    /// Creates the key, or returns the reason: it exists, or the era is no longer `began`.
+    /// Creates the key, or returns the reason: it exists, or `era` is no longer the one that the store has.
     async fn create(
         &mut self,
         connection: &mut EtcdConnection,
         lease: i64,
-        began: Option<KeyValue>,
+        era: Option<KeyValue>,
     ) -> Result<Option<StoreError>, StoreError> {
-        let read = began.as_ref().map_or(0, |began| began.mod_revision);
+        let read = era.as_ref().map_or(0, |it| it.mod_revision);
         let mut puts = vec![RequestOp::put_with_lease(&self.key, &self.value, lease)];
-        if began.is_none_or(|began| parsed(&began) != Some(self.era)) {
+        if era.is_none_or(|it| parsed(&it) != Some(self.era)) {
             puts.push(RequestOp::put(&self.era_key, &self.era.to_string()));
         }
         let transaction = TxnRequest {
@@ -299,7 +299,7 @@ impl Etcd {
                 Compare::written_at(&self.era_key, read),
             ],
             success: puts,
-            failure: self.both(),
+            failure: self.tenure_and_era(),
         };
         let answer = self.call(connection, transaction).await?;
         let revision = self.note(answer.header.as_ref())?.revision;
@@ -307,14 +307,14 @@ impl Etcd {
             self.created = revision;
             return Ok(None);
         }
-        let (tenure, began) = self.found_of(&answer)?;
+        let (tenure, era) = self.found_of(&answer)?;
         if let Some(tenure) = tenure {
             return Ok(Some(self.taken(&tenure)));
         }
-        let behind = self.check_era(began.as_ref());
+        let behind = self.check_era(era.as_ref());
         Ok(Some(behind.err().unwrap_or_else(|| {
             StoreError::Refused(format!(
-                "{}: another began an era just now: it is tried again",
+                "{}: another member began an era just now: it is tried again",
                 self.place()
             ))
         })))
@@ -332,11 +332,11 @@ impl Etcd {
         ))
     }
 
-    fn check_era(&self, began: Option<&KeyValue>) -> Result<(), StoreError> {
-        let Some(began) = began else {
+    fn check_era(&self, era: Option<&KeyValue>) -> Result<(), StoreError> {
+        let Some(era) = era else {
             return Ok(()); // the first tenure of the group
         };
-        match parsed(began) {
+        match parsed(era) {
             Some(era) if era <= self.era => Ok(()),
             Some(era) => Err(StoreError::behind(&self.group, era.into())),
             None => Err(StoreError::Refused(format!(
@@ -349,7 +349,7 @@ impl Etcd {
 
     /// Returns the store's identity, which the first member that asked has drawn.
     async fn identify(&self, connection: &mut EtcdConnection) -> Result<u64, StoreError> {
-        let drawn = drawn()?.to_string();
+        let drawn = random_id()?.to_string();
         let key = self.identity_key.as_str();
         let transaction = TxnRequest {
             compare: vec![Compare::created_at(key, 0)],
@@ -360,7 +360,7 @@ impl Etcd {
         let value = match (answer.succeeded, found(&answer).as_slice()) {
             (true, _) => drawn.into_bytes(),
             (false, [Some(found)]) => found.value.clone(),
-            (false, _) => return Err(self.nonsense()),
+            (false, _) => return Err(self.broken_off()),
         };
         Ok(group_id(&String::from_utf8_lossy(&value)))
     }
@@ -408,7 +408,7 @@ impl Etcd {
             };
         let answer = keep_alive.stream.next().await;
         let answer = answer.map_err(|error| self.failed(&error))?;
-        let ttl = answer.ok_or_else(|| self.nonsense())?.ttl;
+        let ttl = answer.ok_or_else(|| self.broken_off())?.ttl;
         connection.keep_alive = Some(keep_alive);
         match u64::try_from(ttl) {
             Ok(0) | Err(_) => Err(StoreError::Gone),
@@ -458,7 +458,7 @@ impl Etcd {
         loop {
             let answer = watching.next().await;
             let answer = answer.map_err(|error| self.failed(&error))?;
-            let answer = answer.ok_or_else(|| self.nonsense())?;
+            let answer = answer.ok_or_else(|| self.broken_off())?;
             // A watch that etcd cancels, after compaction, may have missed the deletion.
             if answer.canceled || answer.has_delete() {
                 return Ok(());
@@ -479,13 +479,12 @@ impl Etcd {
         &mut self,
         header: Option<&'a ResponseHeader>,
     ) -> Result<&'a ResponseHeader, StoreError> {
-        let header = header.ok_or_else(|| self.nonsense())?;
+        let header = header.ok_or_else(|| self.broken_off())?;
         self.revision = header.revision;
         Ok(header)
     }
 
     fn failed(&self, error: &CallError) -> StoreError {
-        let place = self.place();
         let (what, remedy) = match error {
             CallError::Status(status) => (
                 format!("{:?}, {}", status.code(), status.message()),
@@ -493,15 +492,10 @@ impl Etcd {
             ),
             CallError::Other(what) => (what.clone(), None),
         };
-        match remedy {
-            Some(remedy) => StoreError::Refused(format!("{place} refuses: {what}: {remedy}")),
-            None => StoreError::Unavailable(format!(
-                "{place} failed: {what}: see that it runs and can be reached, and what its log says"
-            )),
-        }
+        StoreError::of_call(&self.place(), &what, remedy.as_deref())
     }
 
-    fn nonsense(&self) -> StoreError {
+    fn broken_off(&self) -> StoreError {
         let place = self.place();
         StoreError::Unavailable(format!(
             "{place} broke off, or does not answer as etcd does: see that it is etcd 3.4 or later"
@@ -571,7 +565,7 @@ fn held(found: &KeyValue) -> StoreError {
 }
 
 /// Draws the id of a lease. It is positive, because zero would let etcd choose.
-fn drawn() -> Result<i64, StoreError> {
+fn random_id() -> Result<i64, StoreError> {
     let drawn = getrandom::u64().map_err(|error| {
         StoreError::Unavailable(format!("the system gives no random numbers: {error}"))
     })?;

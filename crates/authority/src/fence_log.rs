@@ -125,20 +125,15 @@ impl StoreFile {
             Err(OpenError::Missing { .. }) => return Ok((None, BTreeMap::new())),
             Err(error) => return Err(error.to_string()),
         };
-        let (store, heard): (_, BTreeMap<_, u64>) =
-            postcard::from_bytes(&payload).map_err(|error| {
-                let path = self.0.display();
-                format!("{path}: is of another version of Hustings: {error}: move it away")
-            })?;
-        let heard = heard.into_iter().map(|(of, it)| (of, Fence(it)));
-        Ok((store, heard.collect()))
+        postcard::from_bytes(&payload).map_err(|error| {
+            let path = self.0.display();
+            format!("{path}: is of another version of Hustings: {error}: move it away")
+        })
     }
 
     fn write(&self, high_water: &Seen) -> io::Result<()> {
-        let heard = high_water.heard.iter();
-        let heard: BTreeMap<StoreTag, u64> = heard.map(|(of, it)| (*of, it.0)).collect();
-        let payload =
-            postcard::to_allocvec(&(high_water.store, heard)).map_err(io::Error::other)?;
+        let payload = postcard::to_allocvec(&(high_water.store, &high_water.heard));
+        let payload = payload.map_err(io::Error::other)?;
         match SlotFile::open_when_free(&self.0, TAG) {
             Ok((mut file, _)) => file.store(&payload),
             Err(OpenError::Missing { .. }) => {

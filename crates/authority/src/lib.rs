@@ -17,9 +17,9 @@ pub mod config;
 pub mod era;
 #[cfg(feature = "etcd")]
 pub mod etcd;
-pub mod fence_log;
+mod fence_log;
 pub mod in_flight;
-pub mod lease_client;
+mod lease_client;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod store;
@@ -95,6 +95,6 @@ pub fn store_id(kind: &str, identity: Option<u64>) -> u64 {
 }
 
 /// Returns the tag in a store id, or `None` if the store had not reported its identity.
-pub fn mark_of(id: u64) -> Option<StoreTag> {
+pub fn tag_of(id: u64) -> Option<StoreTag> {
     u32::try_from(id & !KIND).ok().filter(|it| *it > 0).map(StoreTag)
 }

@@ -116,7 +116,7 @@ pub struct Postgres {
 /// for answers that a paused server never sends.
 struct PgSession {
     client: Client,
-    _carrier: JoinSet<()>,
+    _driver: JoinSet<()>,
     /// True if the server warned that a commit of this connection may not have reached its
     /// synchronous standby.
     is_unreplicated: Arc<AtomicBool>,
@@ -213,19 +213,19 @@ impl Postgres {
     async fn connect(&mut self) -> Result<PgSession, StoreError> {
         let connected = self.config.connect(NoTls).await;
         let (client, connection) = connected.map_err(|error| self.failed(&error))?;
-        let mut carrier = JoinSet::new();
+        let mut driver = JoinSet::new();
         let is_unreplicated = Arc::new(AtomicBool::new(false));
-        carrier.spawn(carry(connection, Arc::clone(&is_unreplicated)));
+        driver.spawn(drive(connection, Arc::clone(&is_unreplicated)));
         if !self.is_installed {
             if self.query(&client, IS_INSTALLED).await?.is_empty() {
                 self.query(&client, SCHEMA).await?;
             }
             self.is_installed = true;
-            let last_count = self.query(&client, IDENTITY).await.unwrap_or_default();
-            let last_count = last_count.first().and_then(|row| row.get("identity"));
-            self.identity = last_count.map(group_id);
+            let identity = self.query(&client, IDENTITY).await.unwrap_or_default();
+            let identity = identity.first().and_then(|row| row.get("identity"));
+            self.identity = identity.map(group_id);
         }
-        Ok(PgSession { client, _carrier: carrier, is_unreplicated })
+        Ok(PgSession { client, _driver: driver, is_unreplicated })
     }
 
     async fn query(&self, client: &Client, query: &str) -> Result<Vec<SimpleQueryRow>, StoreError> {
@@ -239,7 +239,6 @@ impl Postgres {
     }
 
     fn failed(&self, error: &Error) -> StoreError {
-        let place = self.place();
         let what = match error.as_db_error() {
             Some(error) => format!("{} ({})", error.message(), error.code().code()),
             None => match std::error::Error::source(error) {
@@ -247,12 +246,7 @@ impl Postgres {
                 None => error.to_string(),
             },
         };
-        match sqlstate::remedy(error) {
-            Some(remedy) => StoreError::Refused(format!("{place} refuses: {what}: {remedy}")),
-            None => StoreError::Unavailable(format!(
-                "{place} failed: {what}: see that it runs and can be reached, and what its log says"
-            )),
-        }
+        StoreError::of_call(&self.place(), &what, sqlstate::remedy(error))
     }
 
     /// The SQL expression for the expiry of a tenure that is granted or renewed now.
@@ -319,7 +313,7 @@ impl Postgres {
         let hours = row.lasts.as_secs() / 3600;
         StoreError::Blocked(format!(
             "{place}: the row of this group in hustings_tenure says that `{holder}` holds for {hours} h more, and no member asks for more \
-             than 1 h: the server's clock was set back, or somebody else wrote the row. It keeps every member from tenure: make sure \
+             than 1 h: the server's clock was set back, or another program wrote the row. It keeps every member from tenure: make sure \
              that no member holds, and end it: UPDATE hustings_tenure SET expires = now() WHERE group_name = {group}"
         ))
     }
@@ -411,7 +405,7 @@ impl Store for Postgres {
 
 /// Drives a connection until it ends, and records the server's warning about the standby. The
 /// waiting call receives the reason for the end.
-async fn carry<S, T>(mut connection: Connection<S, T>, is_unreplicated: Arc<AtomicBool>)
+async fn drive<S, T>(mut connection: Connection<S, T>, is_unreplicated: Arc<AtomicBool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,

@@ -14,18 +14,18 @@ use super::signed::{Matter, Signed};
 use crate::bytes::encode;
 
 /// A member's signed statement that it is present.
-pub type Attestation = Signed<Seating>;
+pub(super) type Attestation = Signed<Seating>;
 
 /// The two links of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Seating {
+pub(super) struct Seating {
     /// The place of the member.
-    pub place: u32,
+    pub(super) place: u32,
     /// The id of its left link, which no other link ever has.
-    pub left: Digest,
+    pub(super) left: Digest,
     /// The id of its right link.
-    pub right: Digest,
+    pub(super) right: Digest,
 }
 
 impl Matter for Seating {

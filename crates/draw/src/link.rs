@@ -93,7 +93,7 @@ pub(super) enum Broken {
     Nonsense,
     #[error("a message with a wrong signature or number")]
     Signature,
-    #[error("more statements than anybody has to pass on")]
+    #[error("more statements than a member has to pass on")]
     TooMuch,
 }
 

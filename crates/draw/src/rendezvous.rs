@@ -213,7 +213,7 @@ impl<'a> Rendezvous<'a> {
         match unheard[..] {
             [] => None, // all are present: the last attestations are on their way
             [name] => Some(name.to_owned()),
-            _ => Some(format!("somebody among {}", unheard.join(", "))),
+            _ => Some(format!("one or more of {}", unheard.join(", "))),
         }
     }
 

@@ -123,7 +123,10 @@ pub(super) fn in_words(ring: &Ring, Fault { place, round, cause }: Fault) -> Str
             format!("{} sent {}, which has no place there", neighbour(side), show(received))
         }
         Cause::OutOfTurn { side } => {
-            format!("{} sent more than anybody can who waits for both neighbours", neighbour(side))
+            format!(
+                "{} sent more than a member can that waits for both neighbours",
+                neighbour(side)
+            )
         }
         Cause::Silence { side: Some(side) } => {
             format!("{} did not answer in time", neighbour(side))

@@ -39,7 +39,7 @@ use rustix::process::Pid;
 
 use crate::last_will;
 use crate::processes::{Ending, SWEEP_EVERY, send};
-use crate::watcher::{self, Ward, Watcher};
+use crate::watcher::{self, WatchedChild, Watcher};
 pub use hustings_authority::LastWill;
 use hustings_system::clock;
 pub use worker::Worker;
@@ -89,7 +89,7 @@ fn watch() -> io::Result<Ending> {
     let poller = watcher::begin(c"hustings-keeper")?;
     let (worker, socket) = Worker::start()?;
     let mut watcher = Watcher::new(poller, socket);
-    let mut worker = Ward::new(Pid::from_child(&worker));
+    let mut worker = WatchedChild::new(Pid::from_child(&worker));
     let mut last_will = LastWill::default();
     while worker.reap()? {
         let again_at = worker.ending.map(|_| clock::now() + SWEEP_EVERY);

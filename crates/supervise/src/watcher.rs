@@ -80,14 +80,14 @@ impl Watcher {
 }
 
 /// A child of a watcher. What it leaves behind when it ends is killed.
-pub(crate) struct Ward {
+pub(crate) struct WatchedChild {
     pub(crate) pid: Pid,
     /// The exit status, if the child has ended.
     pub(crate) ending: Option<Ending>,
     sweep: Option<Sweep>,
 }
 
-impl Ward {
+impl WatchedChild {
     pub(crate) fn new(pid: Pid) -> Self {
         Self { pid, ending: None, sweep: None }
     }

@@ -135,19 +135,20 @@ async fn dropped_agreeing_statements_are_requested_again() {
 
 /// Lets m0 send its first message to m1. The closures may change it before and after it is signed.
 async fn hears_first(
-    spoil_words: impl FnOnce(&mut NumberedMessage),
+    spoil_numbered: impl FnOnce(&mut NumberedMessage),
     spoil_signed: impl FnOnce(&mut SignedMessage),
 ) -> (Session<Wagner>, String) {
     let (table, [(m0, _), (mut m1, _), _m2, _m3]) = all_sit().await;
     m1.begin().ok().unwrap();
-    let mut words = NumberedMessage {
+    let mut numbered = NumberedMessage {
         number: 1,
         entry: 4,
         head: Bytes([3; 32]),
         message: Message::Flip(Flip::Heads),
     };
-    spoil_words(&mut words);
-    let mut signed = SignedMessage::sign(&table.secrets[0], &m0.direction_to(Side::Right), words);
+    spoil_numbered(&mut numbered);
+    let mut signed =
+        SignedMessage::sign(&table.secrets[0], &m0.direction_to(Side::Right), numbered);
     spoil_signed(&mut signed);
     m0.links[Side::Right].send(Frame::SignedMessage(signed));
     hear(&mut m1, Side::Left).await;
@@ -168,8 +169,8 @@ async fn message_unsigned_or_out_of_sequence_breaks_the_link() {
         (|_| {}, |it| it.signature.0[0] ^= 1),
         (|_| {}, |it| it.content.message = Message::Flip(Flip::Tails)),
     ];
-    for (number, (words, signed)) in spoils.into_iter().enumerate() {
-        let (m1, transcript) = hears_first(words, signed).await;
+    for (number, (numbered, signed)) in spoils.into_iter().enumerate() {
+        let (m1, transcript) = hears_first(numbered, signed).await;
         assert!(m1.traffic.left.broken && m1.traffic.left.last_heard.number == 0, "{number}");
         assert!(!transcript.contains("\"heard\""), "{number}: {transcript}");
         assert!(transcript.contains("wrong signature"), "{transcript}");
@@ -183,14 +184,14 @@ async fn message_with_an_earlier_entry_breaks_the_link() {
         let (table, [(m0, _), (mut m1, _), _m2, _m3]) = all_sit().await;
         m1.begin().ok().unwrap();
         for (number, entry) in [(1, 4), (2, second)] {
-            let words = NumberedMessage {
+            let numbered = NumberedMessage {
                 number,
                 entry,
                 head: Bytes([3; 32]),
                 message: Message::Flip(Flip::Heads),
             };
             let signed =
-                SignedMessage::sign(&table.secrets[0], &m0.direction_to(Side::Right), words);
+                SignedMessage::sign(&table.secrets[0], &m0.direction_to(Side::Right), numbered);
             m0.links[Side::Right].send(Frame::SignedMessage(signed));
             hear(&mut m1, Side::Left).await;
         }

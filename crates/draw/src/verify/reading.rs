@@ -348,7 +348,7 @@ impl<'r> Reader<'r> {
             let member = self.ring.members.get(statement.place as usize);
             return Err(Unusable::Signature {
                 line: self.line(at),
-                of: member.map_or_else(|| "nobody".to_owned(), |it| it.name.clone()),
+                of: member.map_or_else(|| "no member".to_owned(), |it| it.name.clone()),
             });
         }
         if statement.place != self.place {

@@ -48,7 +48,7 @@ async fn member_with_another_ring_file_is_named() {
     // The member calls m0, and a process that calls itself m2 calls the member.
     let called = "no sign of m2 and m0 (who calls itself m0 has another ring file: ";
     assert!(signed.contains(called), "{signed}");
-    let caller = "; somebody called, and was refused: who calls itself m2 has another ring file: ";
+    let caller = "; a caller was refused: who calls itself m2 has another ring file: ";
     assert!(signed.contains(caller), "{signed}");
     for task in seats.drain(..) {
         task.abort();

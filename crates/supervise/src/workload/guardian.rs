@@ -75,7 +75,7 @@ enum Phase {
 
 /// Runs the command, obeys the agent, and returns when neither the command nor any descendant of it
 /// is left.
-pub(super) fn guard(grace: Duration, command: &[OsString]) -> io::Result<()> {
+pub(super) fn run_guardian(grace: Duration, command: &[OsString]) -> io::Result<()> {
     let poller = watcher::begin(c"hustings-guard")?;
     let Handed { socket, input, witness } = fd_passing::receive()?;
     // This signal ends the poller's wait, as the end of a child does.
@@ -167,7 +167,7 @@ fn send_last_will(
 ) -> io::Result<()> {
     for line in above.watcher.peer.arrived() {
         lease_notice.last_will = match line.parse() {
-            Ok(Order::LastWill(words)) => words,
+            Ok(Order::LastWill(last_will)) => last_will,
             Ok(Order::Stop(_) | Order::Pass(_) | Order::Until(_) | Order::Ping) => continue,
             Ok(Order::SoftLimit(_)) => continue,
             Err(_) => LastWill::default(),
@@ -268,7 +268,7 @@ impl Guardian {
             Ok(Order::Pass(signal)) if self.ending.is_none() => send(self.command, signal),
             Ok(Order::Pass(_)) => {}
             Ok(Order::Until(deadline)) => self.lease_notice.deadline = Some(deadline),
-            Ok(Order::LastWill(words)) => self.lease_notice.last_will = words,
+            Ok(Order::LastWill(last_will)) => self.lease_notice.last_will = last_will,
             // Without valid orders no process knows whether this member leads, nor whether the last
             // will was withdrawn.
             Err(_) => {

@@ -437,7 +437,7 @@ impl Watchers {
         self.end();
         if !self.end_work() {
             error!(
-                "nobody has seen the command end, and something of it may still run: its tenure is not given up; look for what is left, and kill it"
+                "no process has seen the command end, and something of it may still run: its tenure is not given up; look for what is left, and kill it"
             );
         }
     }

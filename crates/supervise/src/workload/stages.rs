@@ -9,8 +9,8 @@ use std::process::{Command, ExitCode};
 use hustings_protocol::Duration;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
-use super::guardian::guard;
-use super::warden::ward;
+use super::guardian::run_guardian;
+use super::warden::run_warden;
 use crate::fd_passing;
 use crate::watcher::own_executable;
 
@@ -88,8 +88,8 @@ fn parse(number: &OsStr) -> Option<u64> {
 
 fn run(stage: Stage, number: u64, command: &[OsString]) -> io::Result<()> {
     match stage {
-        Stage::Warden => ward(number, command),
-        Stage::Guardian => guard(Duration::from_millis(number), command),
+        Stage::Warden => run_warden(number, command),
+        Stage::Guardian => run_guardian(Duration::from_millis(number), command),
         Stage::Exec => match become_command(number, command) {
             Ok(never) => match never {},
             Err(error) => Err(error),

@@ -16,12 +16,12 @@ use super::deadline::Deadline;
 use super::ipc::{Order, Report, tell};
 use super::stages::Stage;
 use crate::processes::{SWEEP_EVERY, send};
-use crate::watcher::{self, Ward, Watcher};
+use crate::watcher::{self, WatchedChild, Watcher};
 use crate::{descriptors, fd_passing};
 use hustings_system::clock;
 
 /// Starts the guardian, and returns when neither it nor any process that it left behind runs.
-pub(super) fn ward(grace_millis: u64, command: &[OsString]) -> io::Result<()> {
+pub(super) fn run_warden(grace_millis: u64, command: &[OsString]) -> io::Result<()> {
     let poller = watcher::begin(c"hustings-warden")?;
     let fd_passing::Handed { socket, input, .. } = fd_passing::receive()?;
     let mut watcher = Watcher::new(poller, socket);
@@ -29,7 +29,7 @@ pub(super) fn ward(grace_millis: u64, command: &[OsString]) -> io::Result<()> {
     // Orders that the agent wrote before it started this process have arrived by now.
     follow_orders(&mut watcher, &mut deadline);
     let guardian = Stage::Guardian.command(grace_millis, command).stdin(input).spawn()?;
-    let mut guardian = Ward::new(Pid::from_child(&guardian));
+    let mut guardian = WatchedChild::new(Pid::from_child(&guardian));
     while guardian.reap()? {
         let last_chance = deadline.map(Deadline::last_chance_at);
         let is_last = last_chance.is_some_and(|time| time <= clock::now());

@@ -95,7 +95,7 @@ impl LeaseMachine {
     }
 
     /// Handles a claim for a store that is not known to be this member's own. It counts if the own
-    /// store turns out to be that one, which only a store without an identity yet can.
+    /// store later reports that identity.
     fn on_claim_of_another_store(&mut self, store: StoreTag, fence: Fence, holds: bool) -> bool {
         let mark = self.seen.heard.get(&store).filter(|_| !self.is_identified).copied();
         if holds {

@@ -190,7 +190,7 @@ async fn delay_elsewhere_does_not_blame_honest_neighbours() {
             format!("m3 waited in vain for {beside} after 1 message, who says that it sent ");
         assert!(finding.what.starts_with(&sent), "{found:?}");
         let late =
-            format!("late on their link, or {beside} was kept waiting by somebody behind it");
+            format!("late on their link, or {beside} was kept waiting by a member behind it");
         assert!(finding.what.contains(&late), "{found:?}");
     }
     // This holds for any subset of transcripts.
@@ -259,7 +259,7 @@ async fn member_that_may_never_have_begun_is_not_named() {
     assert_eq!(found.findings.len(), 2, "{found:?}");
     names_nobody_who_answers(&found);
     for (finding, beside) in found.findings.iter().zip(["m1", "m3"]) {
-        let what = format!("{beside} never began, as somebody else was gone just then");
+        let what = format!("{beside} never began, as another member was gone just then");
         assert!(finding.what.contains(&what), "{found:?}");
     }
 }

@@ -46,7 +46,7 @@ impl Statements<'_> {
                     ways => format!(" (on the way was {})", ways.join(" and ")),
                 };
                 format!(
-                    "the word of {who} alone ended the draw: that there was silence for too long. {}, for whom they waited, had sent all that was due and complain of nobody. So {who} complained too early, which is a veto, or further on a message was late, one that was still on its way or one that had come by then{on_the_way}: of time there is each holder's word alone",
+                    "the word of {who} alone ended the draw: that there was silence for too long. {}, for whom they waited, had sent all that was due and complain of no member. So {who} complained too early, which is a veto, or further on a message was late, one that was still on its way or one that had come by then{on_the_way}: of time there is each holder's word alone",
                     self.names(&content)
                 )
             }
@@ -126,7 +126,7 @@ impl Statements<'_> {
             return Some(Finding::new(Weight::Either, [name, neighbour], what));
         }
         Some(Finding::open(format!(
-            "{what}: kept back by one of the two, lost or late on their link, or {neighbour} was kept waiting by somebody behind it; of time there is each holder's word alone"
+            "{what}: kept back by one of the two, lost or late on their link, or {neighbour} was kept waiting by a member behind it; of time there is each holder's word alone"
         )))
     }
 
@@ -164,7 +164,7 @@ impl Statements<'_> {
         );
         if !self.has_begun(silent) {
             return Finding::open(format!(
-                "{what}. Not a word of {neighbour} in this draw is shown: it was silent, their link failed, the complaint is false, or {neighbour} never began, as somebody else was gone just then"
+                "{what}. Not a word of {neighbour} in this draw is shown: it was silent, their link failed, the complaint is false, or {neighbour} never began, as another member was gone just then"
             ));
         }
         if self.is_signed_by(silent) || !holder.is_whole() {
@@ -174,7 +174,7 @@ impl Statements<'_> {
             );
             return Finding::unanswered(neighbour, what);
         }
-        // An honest neighbour that is present signs in the end that it was told of the fault. The
+        // An honest neighbour that is present signs in the end that it learned of the fault. The
         // holder receives this before it stops waiting, if `respond_within` is longer than the
         // round-trip time, as the guide requires.
         let what =

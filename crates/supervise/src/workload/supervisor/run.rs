@@ -49,7 +49,7 @@ impl Cause {
             Self::TenureOver => "its member no longer leads",
             Self::Expired => "its tenure is not held any longer",
             Self::SteppingDown(_) => "its member steps down",
-            Self::LeadershipUnknown => "nobody says who leads",
+            Self::LeadershipUnknown => "the leader is unknown",
             Self::Asked => "as asked",
         }
     }
