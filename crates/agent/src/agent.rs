@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::authority::last_will::LastWill;
+use crate::authority::LastWill;
 use crate::authority::{InFlight, LeaseWatch, Request};
 use crate::clock;
 use crate::config::names::{Doubt, NonVoter};
@@ -32,7 +32,7 @@ pub use hustings_node::control::{
 use hustings_node::record::Recorder;
 pub use hustings_supervise::StepDown;
 use hustings_supervise::workload::LeaseBinding;
-use hustings_system::calendar::look_at_calendar;
+use hustings_system::clock::look_at_calendar;
 use lease_backends::{LeaseBackends, VoterPart};
 use step_down::StepDownHook;
 use udp_transport::UdpTransport;

@@ -1,7 +1,7 @@
 //! The operating system's random numbers and the host's calendar, which groups receive as values.
 
 use hustings_node::entropy::Entropy;
-use hustings_system::calendar::calendar;
+use hustings_system::clock::calendar;
 
 /// The operating system's random source. Each number is drawn anew, so a machine that is started
 /// twice from one snapshot does not repeat them.

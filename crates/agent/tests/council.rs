@@ -20,7 +20,7 @@ use hustings_agent::seal::{Key, Keyring};
 use hustings_agent::{Agent, CentreStatus, CouncilPart, CouncilStatus, HostStatus, ProtocolConfig};
 use hustings_protocol::council::{Config, Feedback, Message, Search, Seats};
 use hustings_protocol::{Duration, chang_roberts};
-use hustings_system::calendar::calendar;
+use hustings_system::clock::calendar;
 use tokio::sync::watch;
 
 /// Far longer than anything here takes. A test that takes longer has failed.

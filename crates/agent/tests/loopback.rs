@@ -17,7 +17,7 @@ use hustings_agent::config::MULTICAST;
 use hustings_agent::frame::{Body, Frame, Sender};
 use hustings_agent::identity::{Incarnation, group_id, member_id};
 use hustings_agent::seal::{Key, Keyring};
-use hustings_system::calendar::calendar;
+use hustings_system::clock::calendar;
 
 const ELECTION_TIMEOUT: Duration = Duration::from_secs(1);
 

@@ -8,7 +8,7 @@ use hustings_protocol::tenure::MOST_VOTERS;
 use hustings_protocol::{Duration, tenure};
 
 use crate::StoreTerms;
-use crate::presets::{ANSWERS_IN_A_TTL, BACK_OFFS_IN_A_TTL, DRIFT_PPM, LONGEST_BACK_OFF};
+use crate::terms::{ANSWERS_IN_A_TTL, BACK_OFFS_IN_A_TTL, DRIFT_PPM, LONGEST_BACK_OFF};
 use crate::voter_file::Vote;
 
 /// The guarantee of leadership without an authority.

@@ -37,20 +37,20 @@
 //!   call discards its connection too: a login belongs to its connection, and may have expired.
 
 mod client;
+mod grpc_code;
 mod messages;
-mod refusal;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tonic::Code;
 use tonic::transport::{Certificate, ClientTlsConfig};
 
-use client::{CallError, CallStream, EtcdClient};
+use client::{CallError, CallStream, EtcdClient, EtcdRequest};
 use messages::{
-    Compare, KeyValue, LeaseGrantRequest, LeaseKeepAliveRequest, LeaseKeepAliveResponse,
-    LeaseRevokeRequest, RangeRequest, RequestOp, ResponseHeader, TxnRequest, TxnResponse,
-    WatchRequest,
+    Compare, KeyValue, LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest, RangeRequest,
+    RequestOp, ResponseHeader, TxnRequest, TxnResponse, WatchRequest,
 };
 
 use super::StoreTerms;
@@ -107,7 +107,7 @@ pub struct Etcd {
     /// The time for which that lease was granted, at most the ttl that was asked for.
     granted: Duration,
     /// True if a warning was logged that etcd grants more than that.
-    has_said_more: bool,
+    has_warned: bool,
     /// The revision that created this member's key.
     created: i64,
     /// The last revision that etcd reported.
@@ -117,15 +117,16 @@ pub struct Etcd {
 struct EtcdConnection {
     client: EtcdClient,
     keep_alive: Option<KeepAlive>,
-    /// The member that answered the last read of the key, and its term.
-    reading: Option<LeaderStamp>,
+    /// The stamp of the last read of the key.
+    stamp: Option<LeaderStamp>,
 }
 
 struct KeepAlive {
     lease: i64,
-    stream: CallStream<LeaseKeepAliveRequest, LeaseKeepAliveResponse>,
+    stream: CallStream<LeaseKeepAliveRequest>,
 }
 
+/// The member of the cluster that answered a read, and its term.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct LeaderStamp {
     member: u64,
@@ -148,7 +149,7 @@ impl Etcd {
         if let Some(path) = ca {
             let unreadable = |error| {
                 StoreConfigError::Config(format!(
-                    "etcd's ca {}: cannot be read: {error}: name the PEM file of whoever signed etcd's certificates, one \
+                    "etcd's ca {}: cannot be read: {error}: name the PEM file of the authority that signed etcd's certificates, one \
                      that this user may read",
                     path.display()
                 ))
@@ -177,7 +178,7 @@ impl Etcd {
             connection: None,
             lease: None,
             granted: Duration::ZERO,
-            has_said_more: false,
+            has_warned: false,
             created: 0,
             revision: 0,
         })
@@ -195,11 +196,9 @@ impl Etcd {
     async fn take_connection(&mut self) -> Result<EtcdConnection, StoreError> {
         match self.connection.take() {
             Some(connection) => Ok(connection),
-            None => Ok(EtcdConnection {
-                client: self.connect().await?,
-                keep_alive: None,
-                reading: None,
-            }),
+            None => {
+                Ok(EtcdConnection { client: self.connect().await?, keep_alive: None, stamp: None })
+            }
         }
     }
 
@@ -219,7 +218,7 @@ impl Etcd {
             // A user without access to this key works without an identity.
             self.identity = self.identify(connection).await.ok();
         }
-        let (found, began) = self.look(connection).await?;
+        let (found, era) = self.read_tenure_and_era(connection).await?;
         if let Some(found) = found {
             if found.lease == NO_LEASE || found.value != self.value.as_bytes() {
                 return Err(self.taken(&found));
@@ -227,18 +226,17 @@ impl Etcd {
             // This member's key, from an attempt whose answer was lost: it is in the way.
             self.revoke(connection, found.lease).await?;
         }
-        self.see_that_it_is_not_behind(began.as_ref())?;
-        let lease = drawn()?;
+        self.check_era(era.as_ref())?;
+        let lease = random_id()?;
         self.lease = Some(lease);
         let seconds = self.ttl.as_secs() + u64::from(self.ttl.subsec_nanos() > 0);
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
         let request = LeaseGrantRequest { ttl: seconds, id: lease };
-        let granted = connection.client.lease_grant(request).await;
-        let granted = granted.map_err(|error| self.failed(&error))?;
+        let granted = self.call(connection, request).await?;
         let granted = Duration::from_secs(u64::try_from(granted.ttl).unwrap_or_default());
         self.granted = granted.min(self.ttl);
-        self.say_if_it_is_more(granted);
-        let Some(denied) = self.create(connection, lease, began).await? else {
+        self.warn_if_longer(granted);
+        let Some(denied) = self.create(connection, lease, era).await? else {
             return Ok(Grant {
                 count: u64::try_from(self.created).unwrap_or_default(),
                 ttl: self.granted,
@@ -250,27 +248,26 @@ impl Etcd {
     }
 
     /// Warns once if etcd grants more than the ttl: other members wait for the unused excess.
-    fn say_if_it_is_more(&mut self, granted: Duration) {
-        if let Some(more) = refusal::more_than_asked(self.ttl, granted)
-            && !std::mem::replace(&mut self.has_said_more, true)
+    fn warn_if_longer(&mut self, granted: Duration) {
+        if let Some(more) = grpc_code::more_than_asked(self.ttl, granted)
+            && !std::mem::replace(&mut self.has_warned, true)
         {
             tracing::warn!("group `{}`: {} {more}", self.group, self.place());
         }
     }
 
     /// Returns the tenure key and the era key, as they are at one revision.
-    async fn look(
+    async fn read_tenure_and_era(
         &mut self,
         connection: &mut EtcdConnection,
     ) -> Result<(Option<KeyValue>, Option<KeyValue>), StoreError> {
-        let look = TxnRequest { success: self.both(), ..TxnRequest::default() };
-        let answer = connection.client.txn(look).await;
-        let answer = answer.map_err(|error| self.failed(&error))?;
+        let look = TxnRequest { success: self.tenure_and_era(), ..TxnRequest::default() };
+        let answer = self.call(connection, look).await?;
         self.note(answer.header.as_ref())?;
         self.found_of(&answer)
     }
 
-    fn both(&self) -> Vec<RequestOp> {
+    fn tenure_and_era(&self) -> Vec<RequestOp> {
         vec![RequestOp::get(&self.key), RequestOp::get(&self.era_key)]
     }
 
@@ -280,20 +277,20 @@ impl Etcd {
     ) -> Result<(Option<KeyValue>, Option<KeyValue>), StoreError> {
         match found(answer).as_mut_slice() {
             [tenure, era] => Ok((tenure.take(), era.take())),
-            _ => Err(self.nonsense()),
+            _ => Err(self.broken_off()),
         }
     }
 
-    /// Creates the key, or returns the reason: it exists, or the era is no longer `began`.
+    /// Creates the key, or returns the reason: it exists, or `era` is no longer the one that the store has.
     async fn create(
         &mut self,
         connection: &mut EtcdConnection,
         lease: i64,
-        began: Option<KeyValue>,
+        era: Option<KeyValue>,
     ) -> Result<Option<StoreError>, StoreError> {
-        let read = began.as_ref().map_or(0, |began| began.mod_revision);
+        let read = era.as_ref().map_or(0, |it| it.mod_revision);
         let mut puts = vec![RequestOp::put_with_lease(&self.key, &self.value, lease)];
-        if began.is_none_or(|began| parsed(&began) != Some(self.era)) {
+        if era.is_none_or(|it| parsed(&it) != Some(self.era)) {
             puts.push(RequestOp::put(&self.era_key, &self.era.to_string()));
         }
         let transaction = TxnRequest {
@@ -302,23 +299,22 @@ impl Etcd {
                 Compare::written_at(&self.era_key, read),
             ],
             success: puts,
-            failure: self.both(),
+            failure: self.tenure_and_era(),
         };
-        let answer = connection.client.txn(transaction).await;
-        let answer = answer.map_err(|error| self.failed(&error))?;
+        let answer = self.call(connection, transaction).await?;
         let revision = self.note(answer.header.as_ref())?.revision;
         if answer.succeeded {
             self.created = revision;
             return Ok(None);
         }
-        let (tenure, began) = self.found_of(&answer)?;
+        let (tenure, era) = self.found_of(&answer)?;
         if let Some(tenure) = tenure {
             return Ok(Some(self.taken(&tenure)));
         }
-        let behind = self.see_that_it_is_not_behind(began.as_ref());
+        let behind = self.check_era(era.as_ref());
         Ok(Some(behind.err().unwrap_or_else(|| {
             StoreError::Refused(format!(
-                "{}: another began an era just now: it is tried again",
+                "{}: another member began an era just now: it is tried again",
                 self.place()
             ))
         })))
@@ -336,11 +332,11 @@ impl Etcd {
         ))
     }
 
-    fn see_that_it_is_not_behind(&self, began: Option<&KeyValue>) -> Result<(), StoreError> {
-        let Some(began) = began else {
+    fn check_era(&self, era: Option<&KeyValue>) -> Result<(), StoreError> {
+        let Some(era) = era else {
             return Ok(()); // the first tenure of the group
         };
-        match parsed(began) {
+        match parsed(era) {
             Some(era) if era <= self.era => Ok(()),
             Some(era) => Err(StoreError::behind(&self.group, era.into())),
             None => Err(StoreError::Refused(format!(
@@ -353,19 +349,18 @@ impl Etcd {
 
     /// Returns the store's identity, which the first member that asked has drawn.
     async fn identify(&self, connection: &mut EtcdConnection) -> Result<u64, StoreError> {
-        let drawn = drawn()?.to_string();
+        let drawn = random_id()?.to_string();
         let key = self.identity_key.as_str();
         let transaction = TxnRequest {
             compare: vec![Compare::created_at(key, 0)],
             success: vec![RequestOp::put(key, &drawn)],
             failure: vec![RequestOp::get(key)],
         };
-        let answer = connection.client.txn(transaction).await;
-        let answer = answer.map_err(|error| self.failed(&error))?;
+        let answer = self.call(connection, transaction).await?;
         let value = match (answer.succeeded, found(&answer).as_slice()) {
             (true, _) => drawn.into_bytes(),
             (false, [Some(found)]) => found.value.clone(),
-            (false, _) => return Err(self.nonsense()),
+            (false, _) => return Err(self.broken_off()),
         };
         Ok(group_id(&String::from_utf8_lossy(&value)))
     }
@@ -375,13 +370,13 @@ impl Etcd {
         connection: &mut EtcdConnection,
         lease: i64,
     ) -> Result<Duration, StoreError> {
-        let before = match connection.reading {
-            Some(reading) => reading,
-            None => self.see_that_it_is_ours(connection, lease).await?,
+        let before = match connection.stamp {
+            Some(stamp) => stamp,
+            None => self.check_ours(connection, lease).await?,
         };
         let ttl = self.keep_alive(connection, lease).await?;
-        let after = self.see_that_it_is_ours(connection, lease).await?;
-        connection.reading = Some(after);
+        let after = self.check_ours(connection, lease).await?;
+        connection.stamp = Some(after);
         match before == after {
             true => Ok(ttl),
             false => Err(StoreError::Refused(format!(
@@ -406,14 +401,14 @@ impl Etcd {
                     keep_alive
                 }
                 None => {
-                    let stream = connection.client.lease_keep_alive(request).await;
+                    let stream = connection.client.stream(request).await;
                     let stream = stream.map_err(|error| self.failed(&error))?;
                     KeepAlive { lease, stream }
                 }
             };
         let answer = keep_alive.stream.next().await;
         let answer = answer.map_err(|error| self.failed(&error))?;
-        let ttl = answer.ok_or_else(|| self.nonsense())?.ttl;
+        let ttl = answer.ok_or_else(|| self.broken_off())?.ttl;
         connection.keep_alive = Some(keep_alive);
         match u64::try_from(ttl) {
             Ok(0) | Err(_) => Err(StoreError::Gone),
@@ -421,15 +416,15 @@ impl Etcd {
         }
     }
 
-    async fn see_that_it_is_ours(
+    async fn check_ours(
         &mut self,
         connection: &mut EtcdConnection,
         lease: i64,
     ) -> Result<LeaderStamp, StoreError> {
-        let (found, reading) = self.read(connection).await?;
+        let (found, stamp) = self.read(connection).await?;
         let ours = (self.created, lease);
         match found.is_some_and(|it| (it.create_revision, it.lease) == ours) {
-            true => Ok(reading),
+            true => Ok(stamp),
             false => Err(StoreError::Gone),
         }
     }
@@ -440,18 +435,17 @@ impl Etcd {
         connection: &mut EtcdConnection,
     ) -> Result<(Option<KeyValue>, LeaderStamp), StoreError> {
         let key = self.key.clone().into_bytes();
-        let found = connection.client.range(RangeRequest { key }).await;
-        let mut found = found.map_err(|error| self.failed(&error))?;
+        let mut found = self.call(connection, RangeRequest { key }).await?;
         let header = self.note(found.header.as_ref())?;
-        let reading = LeaderStamp { member: header.member_id, term: header.raft_term };
-        Ok((found.kvs.pop(), reading))
+        let stamp = LeaderStamp { member: header.member_id, term: header.raft_term };
+        Ok((found.kvs.pop(), stamp))
     }
 
     async fn revoke(&self, connection: &mut EtcdConnection, lease: i64) -> Result<(), StoreError> {
         let request = LeaseRevokeRequest { id: lease };
-        match connection.client.lease_revoke(request).await {
+        match connection.client.call(request).await {
             Ok(_) => Ok(()),
-            Err(CallError::Status(status)) if refusal::is_not_found(status.code() as i32) => Ok(()),
+            Err(CallError::Status(status)) if status.code() == Code::NotFound => Ok(()),
             Err(error) => Err(self.failed(&error)),
         }
     }
@@ -459,12 +453,12 @@ impl Etcd {
     /// Waits until the key is deleted after the revision that was read last.
     async fn watch(&mut self, client: &mut EtcdClient) -> Result<(), StoreError> {
         let request = WatchRequest::deletes_of(&self.key, self.revision + 1);
-        let watching = client.watch(request).await;
+        let watching = client.stream(request).await;
         let mut watching = watching.map_err(|error| self.failed(&error))?;
         loop {
             let answer = watching.next().await;
             let answer = answer.map_err(|error| self.failed(&error))?;
-            let answer = answer.ok_or_else(|| self.nonsense())?;
+            let answer = answer.ok_or_else(|| self.broken_off())?;
             // A watch that etcd cancels, after compaction, may have missed the deletion.
             if answer.canceled || answer.has_delete() {
                 return Ok(());
@@ -472,33 +466,36 @@ impl Etcd {
         }
     }
 
+    async fn call<R: EtcdRequest>(
+        &self,
+        connection: &mut EtcdConnection,
+        request: R,
+    ) -> Result<R::Answer, StoreError> {
+        connection.client.call(request).await.map_err(|error| self.failed(&error))
+    }
+
+    /// Takes the revision from the header of an answer.
     fn note<'a>(
         &mut self,
         header: Option<&'a ResponseHeader>,
     ) -> Result<&'a ResponseHeader, StoreError> {
-        let header = header.ok_or_else(|| self.nonsense())?;
+        let header = header.ok_or_else(|| self.broken_off())?;
         self.revision = header.revision;
         Ok(header)
     }
 
     fn failed(&self, error: &CallError) -> StoreError {
-        let place = self.place();
-        let (what, advice) = match error {
+        let (what, remedy) = match error {
             CallError::Status(status) => (
                 format!("{:?}, {}", status.code(), status.message()),
-                refusal::advice(status.code() as i32, &self.group),
+                grpc_code::remedy(status.code(), &self.group),
             ),
             CallError::Other(what) => (what.clone(), None),
         };
-        match advice {
-            Some(advice) => StoreError::Refused(format!("{place} refuses: {what}: {advice}")),
-            None => StoreError::Unavailable(format!(
-                "{place} failed: {what}: see that it runs and can be reached, and what its log says"
-            )),
-        }
+        StoreError::of_call(&self.place(), &what, remedy.as_deref())
     }
 
-    fn nonsense(&self) -> StoreError {
+    fn broken_off(&self) -> StoreError {
         let place = self.place();
         StoreError::Unavailable(format!(
             "{place} broke off, or does not answer as etcd does: see that it is etcd 3.4 or later"
@@ -568,7 +565,7 @@ fn held(found: &KeyValue) -> StoreError {
 }
 
 /// Draws the id of a lease. It is positive, because zero would let etcd choose.
-fn drawn() -> Result<i64, StoreError> {
+fn random_id() -> Result<i64, StoreError> {
     let drawn = getrandom::u64().map_err(|error| {
         StoreError::Unavailable(format!("the system gives no random numbers: {error}"))
     })?;

@@ -15,7 +15,7 @@ const TAG: &[u8] = b"heard of stores";
 
 /// The number of other stores whose fences are recorded. Normally there is one, and perhaps one
 /// wrong store. The records of 16 stores fit into a slot.
-pub(super) const MOST_STORES: usize = 16;
+const MOST_STORES: usize = 16;
 
 /// A short hash of a store's identity. Members send it with each fence to distinguish the stores
 /// that granted them.
@@ -42,6 +42,24 @@ pub struct Seen {
     /// The highest fence that other members claimed for each store that was not known to be this
     /// member's own.
     pub heard: BTreeMap<StoreTag, Fence>,
+}
+
+impl Seen {
+    /// Records a fence of a store that is not known to be the member's own. Returns true if it must
+    /// be persisted.
+    pub(crate) fn note(&mut self, of: StoreTag, fence: Fence) -> bool {
+        if self.heard.get(&of) >= Some(&fence) {
+            return false;
+        }
+        self.heard.insert(of, fence);
+        if self.heard.len() <= MOST_STORES {
+            return true;
+        }
+        let lowest = self.heard.iter().min_by_key(|(_, fence)| **fence);
+        let lowest = lowest.map(|(of, _)| *of);
+        self.heard.retain(|of, _| Some(*of) != lowest);
+        lowest != Some(of)
+    }
 }
 
 /// The fences that a member has seen, and the function that persists them.
@@ -107,20 +125,15 @@ impl StoreFile {
             Err(OpenError::Missing { .. }) => return Ok((None, BTreeMap::new())),
             Err(error) => return Err(error.to_string()),
         };
-        let (store, heard): (_, BTreeMap<_, u64>) =
-            postcard::from_bytes(&payload).map_err(|error| {
-                let path = self.0.display();
-                format!("{path}: is of another version of Hustings: {error}: move it away")
-            })?;
-        let heard = heard.into_iter().map(|(of, it)| (of, Fence(it)));
-        Ok((store, heard.collect()))
+        postcard::from_bytes(&payload).map_err(|error| {
+            let path = self.0.display();
+            format!("{path}: is of another version of Hustings: {error}: move it away")
+        })
     }
 
     fn write(&self, high_water: &Seen) -> io::Result<()> {
-        let heard = high_water.heard.iter();
-        let heard: BTreeMap<StoreTag, u64> = heard.map(|(of, it)| (*of, it.0)).collect();
-        let payload =
-            postcard::to_allocvec(&(high_water.store, heard)).map_err(io::Error::other)?;
+        let payload = postcard::to_allocvec(&(high_water.store, &high_water.heard));
+        let payload = payload.map_err(io::Error::other)?;
         match SlotFile::open_when_free(&self.0, TAG) {
             Ok((mut file, _)) => file.store(&payload),
             Err(OpenError::Missing { .. }) => {
@@ -145,6 +158,21 @@ mod tests {
         let refused = refused.expect("nothing can be made there");
         assert!(refused.starts_with("/sys/hustings/state: "), "{refused}");
         assert!(refused.contains("--state"), "{refused}");
+    }
+
+    #[test]
+    fn highest_fences_are_kept_when_there_are_too_many_stores() {
+        let mut seen = Seen::default();
+        let many = u32::try_from(MOST_STORES).unwrap();
+        for it in 1..=many {
+            assert!(seen.note(StoreTag(it), Fence(u64::from(it) + 10)));
+        }
+        assert!(!seen.note(StoreTag(99), Fence(10)), "lower than all");
+        assert!(seen.note(StoreTag(99), Fence(12)), "in place of the lowest");
+        assert!(!seen.note(StoreTag(99), Fence(11)));
+        assert_eq!(seen.heard.len(), MOST_STORES);
+        assert_eq!(seen.heard.get(&StoreTag(1)), None);
+        assert_eq!(seen.heard.get(&StoreTag(99)), Some(&Fence(12)));
     }
 
     #[test]

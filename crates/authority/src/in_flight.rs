@@ -1,10 +1,19 @@
-//! Counts the work that runs under tenure. Tenure is not released before that work has stopped.
+//! The work that runs under tenure: its count, and the releases of a member that dies at work.
+//!
+//! Tenure is not released before the work under it has stopped.
 //!
 //! To release: (1) publish that the member no longer leads, (2) read the work count. To start work:
 //! (1) increment the count, (2) read whether the member leads. Leadership is written and read under
 //! one lock. So a worker that reads "leads" took the lock before the releaser wrote, and the
 //! releaser, which reads the count later, sees the work.
+//!
+//! A member that dies without releasing its tenure leaves it to expire. A process that watched the
+//! member die can shorten this ([`LastWill`]). It first makes sure that none of the member's work is
+//! left. Then it sends the member's release, which the member sealed in advance. A release that is
+//! sent too early, or by any other process, would let two members lead. So only a process that
+//! supervises the member receives it.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -52,3 +61,8 @@ impl Drop for WorkGuard {
         self.0.stopped.notify_one();
     }
 }
+
+/// Sealed releases of everything that a member holds or has asked for, each with its destination.
+/// Empty if the member holds nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LastWill(pub Vec<(SocketAddr, Vec<u8>)>);

@@ -59,7 +59,6 @@
 
 #[cfg(test)]
 mod fake;
-mod fence_gossip;
 mod lease_machine;
 mod persist_retry;
 #[cfg(test)]
@@ -102,20 +101,26 @@ pub struct Heard {
 
 /// A command to the client's task.
 enum Command {
-    Asked(Request),
-    Heard(Heard),
+    Request(Request),
+    Claim(Heard),
 }
 
 /// A handle to a running client. When it is dropped, the client stops, and tenure that was not
 /// released expires.
 pub struct LeaseClient {
-    notes: mpsc::UnboundedSender<Command>,
+    commands: mpsc::UnboundedSender<Command>,
     lease_watch: LeaseWatch,
-    is_reachable: Arc<AtomicBool>,
-    is_held_elsewhere: Arc<AtomicBool>,
-    is_stuck: Arc<AtomicBool>,
-    identity: Arc<OnceLock<u64>>,
+    published: Arc<Published>,
     task: JoinHandle<()>,
+}
+
+/// What the client's task shows to other tasks beside the tenure.
+#[derive(Debug)]
+struct Published {
+    is_reachable: AtomicBool,
+    is_held_elsewhere: AtomicBool,
+    is_stuck: AtomicBool,
+    identity: OnceLock<u64>,
 }
 
 impl LeaseClient {
@@ -128,9 +133,9 @@ impl LeaseClient {
         terms: StoreTerms,
         fence_log: FenceLog,
         group: usize,
-        words: LeaseEvents,
+        events: LeaseEvents,
     ) -> Self {
-        Self::spawn_with_clock(clock::now, store, terms, fence_log, (group, words))
+        Self::spawn_with_clock(clock::now, store, terms, fence_log, (group, events))
     }
 
     /// Starts a client that reads the time from `clock`.
@@ -139,53 +144,46 @@ impl LeaseClient {
         store: impl Store,
         terms: StoreTerms,
         fence_log: FenceLog,
-        words: (usize, LeaseEvents),
+        events: (usize, LeaseEvents),
     ) -> Self {
-        let (notes, inbox) = mpsc::unbounded_channel();
+        let (commands, inbox) = mpsc::unbounded_channel();
         let (shown, lease_watch) = watch::channel(None);
-        let is_reachable = Arc::new(AtomicBool::new(true));
-        let is_held_elsewhere = Arc::new(AtomicBool::new(false));
-        let is_stuck = Arc::new(AtomicBool::new(false));
-        let identity = Arc::new(OnceLock::new());
-        let counter = LeaseTask {
+        let published = Arc::new(Published {
+            is_reachable: AtomicBool::new(true),
+            is_held_elsewhere: AtomicBool::new(false),
+            is_stuck: AtomicBool::new(false),
+            identity: OnceLock::new(),
+        });
+        let FenceLog { high_water, remember } = fence_log;
+        let lease_task = LeaseTask {
             lease_machine: LeaseMachine::new(
                 clock,
                 terms,
-                fence_log.high_water,
+                high_water,
                 shown,
-                words,
-                &is_stuck,
+                events,
+                Arc::clone(&published),
             ),
-            inbox,
-            is_reachable: Arc::clone(&is_reachable),
-            is_held_elsewhere: Arc::clone(&is_held_elsewhere),
-            identity: Arc::clone(&identity),
-            fence_log: Arc::new(Mutex::new((fence_log.remember, 0))),
+            commands: inbox,
+            published: Arc::clone(&published),
+            remember: Arc::new(Mutex::new((remember, 0))),
             writes: 0,
             writing: None,
         };
-        Self {
-            notes,
-            lease_watch,
-            is_reachable,
-            is_held_elsewhere,
-            is_stuck,
-            identity,
-            task: tokio::spawn(counter.serve(store)),
-        }
+        Self { commands, lease_watch, published, task: tokio::spawn(lease_task.serve(store)) }
     }
 
     /// Sends a request. Its results appear in the [`LeaseWatch`] and the events.
     pub fn request(&self, request: Request) {
         // The task receives until the handle is dropped.
-        _ = self.notes.send(Command::Asked(request));
+        _ = self.commands.send(Command::Request(request));
     }
 
     /// Reports that another member claims a fence, from the same store as far as is known. From
     /// here on the store must count above that fence, if it is the same store.
     pub fn hear(&self, heard: Heard) {
         // See `request`.
-        _ = self.notes.send(Command::Heard(heard));
+        _ = self.commands.send(Command::Claim(heard));
     }
 
     /// The tenure that the member holds, as the client last wrote it.
@@ -195,28 +193,28 @@ impl LeaseClient {
 
     /// True if the store answered the last request, or has not been asked yet.
     pub fn reachable(&self) -> bool {
-        self.is_reachable.load(Ordering::Relaxed)
+        self.published.is_reachable.load(Ordering::Relaxed)
     }
 
     /// True if another member held tenure when the store was last asked for it.
     pub fn is_held_elsewhere(&self) -> bool {
-        self.is_held_elsewhere.load(Ordering::Relaxed)
+        self.published.is_held_elsewhere.load(Ordering::Relaxed)
     }
 
     /// True if the last attempt to persist the fences seen failed.
     pub fn is_stuck(&self) -> bool {
-        self.is_stuck.load(Ordering::Relaxed)
+        self.published.is_stuck.load(Ordering::Relaxed)
     }
 
     /// The identity of the store, or `None` before the store has reported it.
     pub fn identity(&self) -> Option<u64> {
-        self.identity.get().copied()
+        self.published.identity.get().copied()
     }
 
     /// Stops the client. Waits until the store has confirmed each release, or the client has given
     /// up.
     pub async fn finish(self) {
-        drop(self.notes);
+        drop(self.commands);
         // The task ends by itself. If it panicked, it has ended too.
         _ = self.task.await;
     }
@@ -225,13 +223,11 @@ impl LeaseClient {
 /// The task that serves requests and calls the store.
 struct LeaseTask {
     lease_machine: LeaseMachine,
-    inbox: mpsc::UnboundedReceiver<Command>,
-    is_reachable: Arc<AtomicBool>,
-    is_held_elsewhere: Arc<AtomicBool>,
-    identity: Arc<OnceLock<u64>>,
+    commands: mpsc::UnboundedReceiver<Command>,
+    published: Arc<Published>,
     /// The function that persists fences, and the number of the last completed write. Shared with
     /// the writing threads, which continue when the task no longer waits for them.
-    fence_log: Arc<Mutex<(Remember, u64)>>,
+    remember: Arc<Mutex<(Remember, u64)>>,
     /// The number of writes started.
     writes: u64,
     /// The write in progress that no call waits for.
@@ -252,10 +248,10 @@ enum CallResult<T> {
 impl LeaseTask {
     async fn serve(mut self, mut store: impl Store) {
         loop {
-            self.lease_machine.look_at_the_clock();
+            self.lease_machine.check_clock();
             if self.lease_machine.is_over() {
                 // The client asks no more, so it does not wait for another member's tenure to end.
-                self.is_held_elsewhere.store(false, Ordering::Relaxed);
+                self.published.is_held_elsewhere.store(false, Ordering::Relaxed);
             }
             match self.lease_machine.act() {
                 Act::Acquire => self.acquire(&mut store).await,
@@ -277,17 +273,17 @@ impl LeaseTask {
         let answer = self.answer(waited, store);
         let last_count = store.last_count();
         if let Some(identity) = store.identity() {
-            self.identity.get_or_init(|| identity); // before a grant of this store is published
+            self.published.identity.get_or_init(|| identity); // before a grant of this store is published
             self.lease_machine.on_identified(StoreTag::of(identity)); // before a grant of this store is checked
         }
         let is_held = matches!(answer, Some(Err(StoreError::Held { .. })));
-        self.is_held_elsewhere.store(is_held, Ordering::Relaxed);
+        self.published.is_held_elsewhere.store(is_held, Ordering::Relaxed);
         match answer {
             Some(Ok(grant)) => {
                 if let Some(held) = self.lease_machine.on_grant(grant, read_at) {
                     let writing = ended(self.write());
                     let waited = self.attend(Act::Acquire, writing, held.until).await;
-                    self.lease_machine.on_remembered(held, read_at, written(waited));
+                    self.lease_machine.on_persisted(held, read_at, result_of(waited));
                 }
             }
             Some(Err(denied)) => self.lease_machine.on_denied(&denied, last_count),
@@ -325,7 +321,7 @@ impl LeaseTask {
             }
         };
         match self.attend(act, wait_released, until.unwrap_or(NEVER)).await {
-            CallResult::Answered(Ok(())) => self.lease_machine.on_freed(),
+            CallResult::Answered(Ok(())) => self.lease_machine.on_maybe_free(),
             CallResult::Answered(Err(denied)) => self.lease_machine.on_not_watched(&denied),
             CallResult::TooLong | CallResult::Overtaken => {} // the loop decides what to do next
         }
@@ -345,7 +341,7 @@ impl LeaseTask {
             if deadline <= now {
                 return CallResult::TooLong;
             }
-            let wakes_at = self.keep_in_mind(now).map_or(deadline, |at| at.min(deadline));
+            let wakes_at = self.persist(now).map_or(deadline, |at| at.min(deadline));
             let nap = async {
                 match wakes_at == NEVER {
                     true => pending().await,
@@ -353,7 +349,7 @@ impl LeaseTask {
                 }
             };
             let writing = &mut self.writing;
-            let kept = async {
+            let written = async {
                 match writing {
                     Some(writing) => ended(writing).await,
                     None => pending().await,
@@ -361,20 +357,20 @@ impl LeaseTask {
             };
             tokio::select! {
                 biased;
-                note = self.inbox.recv(), if !self.lease_machine.is_left() => {
-                    match note {
-                        Some(Command::Asked(request)) => self.lease_machine.on_request(request),
-                        Some(Command::Heard(heard)) if !self.lease_machine.on_heard(heard) => continue,
-                        Some(Command::Heard(_)) => {}
+                command = self.commands.recv(), if !self.lease_machine.is_left() => {
+                    match command {
+                        Some(Command::Request(request)) => self.lease_machine.on_request(request),
+                        Some(Command::Claim(heard)) if !self.lease_machine.on_heard(heard) => continue,
+                        Some(Command::Claim(_)) => {}
                         None => self.lease_machine.on_leave(),
                     }
                     if !self.lease_machine.goes_on_with(act) {
                         return CallResult::Overtaken;
                     }
                 }
-                kept = kept => {
+                written = written => {
                     self.writing = None;
-                    self.lease_machine.on_kept_in_mind(kept);
+                    self.lease_machine.on_written(written);
                 }
                 answer = &mut answer => return CallResult::Answered(answer),
                 () = nap => {}
@@ -398,21 +394,21 @@ impl LeaseTask {
             CallResult::Overtaken => return None,
         };
         let is_silent = matches!(answer, Err(StoreError::Unavailable(_)));
-        self.is_reachable.store(!is_silent, Ordering::Relaxed);
+        self.published.is_reachable.store(!is_silent, Ordering::Relaxed);
         Some(answer)
     }
 
     /// Persists the fences seen on a blocking thread, because the disk may be slow.
     fn write(&mut self) -> Writing {
         self.writes += 1;
-        let (number, high_water) = (self.writes, self.lease_machine.take_news());
-        let fence_log = Arc::clone(&self.fence_log);
+        let (number, seen) = (self.writes, self.lease_machine.take_unsaved());
+        let remember = Arc::clone(&self.remember);
         tokio::task::spawn_blocking(move || {
-            let mut fence_log = fence_log.lock().unwrap_or_else(PoisonError::into_inner);
-            let (remember, done) = &mut *fence_log;
+            let mut remember = remember.lock().unwrap_or_else(PoisonError::into_inner);
+            let (remember, done) = &mut *remember;
             // Threads run in any order. A later record includes all earlier ones.
             if *done < number {
-                remember(&high_water)?;
+                remember(&seen)?;
                 *done = number;
             }
             Ok(())
@@ -422,8 +418,8 @@ impl LeaseTask {
     /// Starts to persist the fences seen if necessary, unless such a write is in progress. No
     /// tenure depends on this write, so no call waits for it. Returns the time of the next attempt,
     /// if it is later than `now`.
-    fn keep_in_mind(&mut self, now: Instant) -> Option<Instant> {
-        let due = self.lease_machine.has_news_at().filter(|_| self.writing.is_none())?;
+    fn persist(&mut self, now: Instant) -> Option<Instant> {
+        let due = self.lease_machine.persist_at().filter(|_| self.writing.is_none())?;
         if now < due {
             return Some(due);
         }
@@ -439,7 +435,7 @@ async fn ended(writing: impl Future<Output = Result<io::Result<()>, JoinError>>)
 /// An instant that never comes.
 const NEVER: Instant = Instant(u64::MAX);
 
-fn written(waited: CallResult<io::Result<()>>) -> Option<io::Result<()>> {
+fn result_of(waited: CallResult<io::Result<()>>) -> Option<io::Result<()>> {
     match waited {
         CallResult::Answered(written) => Some(written),
         CallResult::TooLong | CallResult::Overtaken => None,

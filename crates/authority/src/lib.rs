@@ -17,15 +17,13 @@ pub mod config;
 pub mod era;
 #[cfg(feature = "etcd")]
 pub mod etcd;
-pub mod fence_log;
+mod fence_log;
 pub mod in_flight;
-pub mod last_will;
-pub mod lease_client;
+mod lease_client;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-pub mod presets;
 pub mod store;
-mod terms;
+pub mod terms;
 pub mod voter_file;
 
 use hustings_protocol::MemberId;
@@ -35,7 +33,7 @@ use tokio::sync::{mpsc, watch};
 
 pub use fence_log::{FenceLog, Remember, Seen, StoreTag};
 pub use hustings_protocol::tenure::{Fence, Held, Request};
-pub use in_flight::{InFlight, WorkGuard};
+pub use in_flight::{InFlight, LastWill, WorkGuard};
 pub use lease_client::{Heard, LeaseClient};
 pub use terms::StoreTerms;
 
@@ -97,6 +95,6 @@ pub fn store_id(kind: &str, identity: Option<u64>) -> u64 {
 }
 
 /// Returns the tag in a store id, or `None` if the store had not reported its identity.
-pub fn mark_of(id: u64) -> Option<StoreTag> {
+pub fn tag_of(id: u64) -> Option<StoreTag> {
     u32::try_from(id & !KIND).ok().filter(|it| *it > 0).map(StoreTag)
 }

@@ -32,7 +32,7 @@
 //! Connections are not encrypted, and `sslmode=require` is refused: across networks that others can
 //! read, use a local socket or a tunnel.
 
-mod refusal;
+mod sqlstate;
 
 use std::fmt;
 use std::future::poll_fn;
@@ -52,7 +52,7 @@ use tokio_postgres::{
 use super::StoreTerms;
 use super::era;
 use super::store::{Grant, Store, StoreConfigError, StoreError, shown};
-use crate::presets::TTL_BOUNDS;
+use crate::terms::TTL_BOUNDS;
 use hustings_protocol::names::group_id;
 
 /// The SQL of the tables and functions that this authority needs.
@@ -103,7 +103,7 @@ pub struct Postgres {
     ttl: Duration,
     /// The time that a statement may take, waiting for locks included.
     answer_within: Duration,
-    line: Option<PgSession>,
+    session: Option<PgSession>,
     is_installed: bool,
     identity: Option<u64>,
     /// The number of the last attempt.
@@ -116,7 +116,7 @@ pub struct Postgres {
 /// for answers that a paused server never sends.
 struct PgSession {
     client: Client,
-    _carrier: JoinSet<()>,
+    _driver: JoinSet<()>,
     /// True if the server warned that a commit of this connection may not have reached its
     /// synchronous standby.
     is_unreplicated: Arc<AtomicBool>,
@@ -170,7 +170,7 @@ impl Postgres {
             incarnation: (getrandom::u64()? >> 1).cast_signed(),
             ttl: terms.ttl.into(),
             answer_within: terms.answer_within.into(),
-            line: None,
+            session: None,
             is_installed: false,
             identity: None,
             attempt: 0,
@@ -182,8 +182,8 @@ impl Postgres {
     /// Carries out one request in its own transaction. A connection is discarded if the request
     /// fails, or if the caller stops waiting for its answer.
     async fn ask(&mut self, statements: &str) -> Result<Vec<SimpleQueryRow>, StoreError> {
-        let line = match self.line.take() {
-            Some(line) if !line.client.is_closed() => line,
+        let session = match self.session.take() {
+            Some(session) if !session.client.is_closed() => session,
             Some(_) | None => self.connect().await?,
         };
         let millis = self.answer_within.as_millis().max(1);
@@ -193,12 +193,12 @@ impl Postgres {
             "SET LOCAL statement_timeout = {millis}; SET LOCAL synchronous_commit = on; \
              SET LOCAL client_min_messages = warning; {statements}"
         );
-        let rows = self.query(&line.client, &statements).await?;
+        let rows = self.query(&session.client, &statements).await?;
         // The driving task has set the flag before it delivers the end of the answer.
-        if line.is_unreplicated.load(Ordering::Relaxed) {
+        if session.is_unreplicated.load(Ordering::Relaxed) {
             return Err(self.unreplicated());
         }
-        self.line = Some(line);
+        self.session = Some(session);
         Ok(rows)
     }
 
@@ -213,19 +213,19 @@ impl Postgres {
     async fn connect(&mut self) -> Result<PgSession, StoreError> {
         let connected = self.config.connect(NoTls).await;
         let (client, connection) = connected.map_err(|error| self.failed(&error))?;
-        let mut carrier = JoinSet::new();
+        let mut driver = JoinSet::new();
         let is_unreplicated = Arc::new(AtomicBool::new(false));
-        carrier.spawn(carry(connection, Arc::clone(&is_unreplicated)));
+        driver.spawn(drive(connection, Arc::clone(&is_unreplicated)));
         if !self.is_installed {
             if self.query(&client, IS_INSTALLED).await?.is_empty() {
                 self.query(&client, SCHEMA).await?;
             }
             self.is_installed = true;
-            let last_count = self.query(&client, IDENTITY).await.unwrap_or_default();
-            let last_count = last_count.first().and_then(|row| row.get("identity"));
-            self.identity = last_count.map(group_id);
+            let identity = self.query(&client, IDENTITY).await.unwrap_or_default();
+            let identity = identity.first().and_then(|row| row.get("identity"));
+            self.identity = identity.map(group_id);
         }
-        Ok(PgSession { client, _carrier: carrier, is_unreplicated })
+        Ok(PgSession { client, _driver: driver, is_unreplicated })
     }
 
     async fn query(&self, client: &Client, query: &str) -> Result<Vec<SimpleQueryRow>, StoreError> {
@@ -239,7 +239,6 @@ impl Postgres {
     }
 
     fn failed(&self, error: &Error) -> StoreError {
-        let place = self.place();
         let what = match error.as_db_error() {
             Some(error) => format!("{} ({})", error.message(), error.code().code()),
             None => match std::error::Error::source(error) {
@@ -247,12 +246,7 @@ impl Postgres {
                 None => error.to_string(),
             },
         };
-        match refusal::advice(error) {
-            Some(advice) => StoreError::Refused(format!("{place} refuses: {what}: {advice}")),
-            None => StoreError::Unavailable(format!(
-                "{place} failed: {what}: see that it runs and can be reached, and what its log says"
-            )),
-        }
+        StoreError::of_call(&self.place(), &what, sqlstate::remedy(error))
     }
 
     /// The SQL expression for the expiry of a tenure that is granted or renewed now.
@@ -319,7 +313,7 @@ impl Postgres {
         let hours = row.lasts.as_secs() / 3600;
         StoreError::Blocked(format!(
             "{place}: the row of this group in hustings_tenure says that `{holder}` holds for {hours} h more, and no member asks for more \
-             than 1 h: the server's clock was set back, or somebody else wrote the row. It keeps every member from tenure: make sure \
+             than 1 h: the server's clock was set back, or another program wrote the row. It keeps every member from tenure: make sure \
              that no member holds, and end it: UPDATE hustings_tenure SET expires = now() WHERE group_name = {group}"
         ))
     }
@@ -411,14 +405,14 @@ impl Store for Postgres {
 
 /// Drives a connection until it ends, and records the server's warning about the standby. The
 /// waiting call receives the reason for the end.
-async fn carry<S, T>(mut connection: Connection<S, T>, is_unreplicated: Arc<AtomicBool>)
+async fn drive<S, T>(mut connection: Connection<S, T>, is_unreplicated: Arc<AtomicBool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
 {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         if let AsyncMessage::Notice(notice) = message
-            && refusal::is_of_a_cancelled_wait(&notice)
+            && sqlstate::is_of_a_cancelled_wait(&notice)
         {
             is_unreplicated.store(true, Ordering::Relaxed);
         }

@@ -81,6 +81,17 @@ impl StoreError {
     pub(super) fn behind(group: &str, era: i64) -> Self {
         Self::Refused(format!("group `{group}` is in era {era}: raise `era` of this member to it"))
     }
+
+    /// The error for a call that failed: a refusal if there is a remedy for it.
+    #[cfg(any(feature = "etcd", feature = "postgres"))]
+    pub(super) fn of_call(place: &str, what: &str, remedy: Option<&str>) -> Self {
+        match remedy {
+            Some(remedy) => Self::Refused(format!("{place} refuses: {what}: {remedy}")),
+            None => Self::Unavailable(format!(
+                "{place} failed: {what}: see that it runs and can be reached, and what its log says"
+            )),
+        }
+    }
 }
 
 /// Returns a holder's name for a log line or a status. Any program may have written it, so it is

@@ -101,7 +101,7 @@ pub enum VoterError {
     },
     /// Another release wrote the file, or its content is damaged.
     #[error(
-        "{}: what it says cannot be understood: was it written by a later release? Run that one; or if \
+        "{}: what it says cannot be understood: was it written by a later release? Run that release; or if \
          the file is damaged, move it away, and run `hustings voter init`", .0.display()
     )]
     Unreadable(PathBuf),

@@ -11,9 +11,9 @@ use hustings_protocol::wagner::fault::Side;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use super::connect::{AGAIN_AFTER, Found, LINKED_WITHIN};
+use super::connect::{AGAIN_AFTER, Found, in_time};
 use super::link::{Broken, Ends, Link};
 use super::status::DrawStatus;
 
@@ -96,8 +96,7 @@ async fn link(
     ends: Ends,
     found: mpsc::Sender<Found>,
 ) -> Result<(), Broken> {
-    let link = timeout(LINKED_WITHIN, Link::open(stream, Side::Left, &ends)).await;
-    let link = link.unwrap_or(Err(Broken::Late));
+    let link = in_time(Link::open(stream, Side::Left, &ends)).await;
     let link = link.inspect_err(|why| tracing::debug!("from {from}: {why}"))?;
     // Sending fails only when the draw is over.
     let _ = found.send((Side::Left, Ok(link))).await;

@@ -14,18 +14,18 @@ use super::signed::{Matter, Signed};
 use crate::bytes::encode;
 
 /// A member's signed statement that it is present.
-pub type Attestation = Signed<Seating>;
+pub(super) type Attestation = Signed<Seating>;
 
 /// The two links of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Seating {
+pub(super) struct Seating {
     /// The place of the member.
-    pub place: u32,
+    pub(super) place: u32,
     /// The id of its left link, which no other link ever has.
-    pub left: Digest,
+    pub(super) left: Digest,
     /// The id of its right link.
-    pub right: Digest,
+    pub(super) right: Digest,
 }
 
 impl Matter for Seating {
@@ -70,20 +70,15 @@ mod tests {
         }
         let ring: Ring = text.parse().unwrap();
         let digest = ring.digest();
-        let ring_driver = |place: u8, left: u8, right: u8| {
+        let attest = |place: u8, left: u8, right: u8| {
             let seating =
                 Seating { place: place.into(), left: Bytes([left; 32]), right: Bytes([right; 32]) };
             Attestation::sign(&secrets[usize::from(place)], &digest, seating)
         };
-        let seated = [
-            ring_driver(0, 9, 1),
-            ring_driver(1, 1, 2),
-            ring_driver(2, 2, 3),
-            ring_driver(3, 3, 9),
-        ];
+        let seated = [attest(0, 9, 1), attest(1, 1, 2), attest(2, 2, 3), attest(3, 3, 9)];
         let id = session(&ring, digest, &seated).unwrap();
         let mut other = seated.clone();
-        (other[1], other[2]) = (ring_driver(1, 1, 7), ring_driver(2, 7, 3));
+        (other[1], other[2]) = (attest(1, 1, 7), attest(2, 7, 3));
         assert_ne!(session(&ring, digest, &other).unwrap(), id, "another link");
         let spoils: [fn(&mut Vec<Attestation>); 5] = [
             |it| it.truncate(3),

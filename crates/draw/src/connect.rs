@@ -19,7 +19,7 @@ use super::signed::Frame;
 use super::status::DrawStatus;
 
 /// The time within which a connection must become a link.
-pub(super) const LINKED_WITHIN: Duration = Duration::from_secs(5);
+const LINKED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The delay before the next attempt to reach a neighbour.
 pub(super) const AGAIN_AFTER: Duration = Duration::from_millis(200);
@@ -72,12 +72,12 @@ impl Connector {
             let address = ends.neighbour(Side::Right).address.clone();
             sleep(after).await;
             loop {
-                let link = timeout(LINKED_WITHIN, async {
+                let link = in_time(async {
                     let stream = TcpStream::connect(&address).await;
                     let stream = stream.map_err(|error| Broken::Connection(error.to_string()))?;
                     Link::open(stream, Side::Right, &ends).await
                 });
-                let link = link.await.unwrap_or(Err(Broken::Late));
+                let link = link.await;
                 let is_link = link.is_ok();
                 if found.send((Side::Right, link)).await.is_err() || is_link {
                     return;
@@ -88,10 +88,10 @@ impl Connector {
     }
 
     /// Answers each new link with `Begun` and closes it. Never returns.
-    pub(super) async fn tell_begun(&mut self) {
+    pub(super) async fn answer_begun(&mut self) {
         loop {
             if let (_, Ok(link)) = self.next().await {
-                link.say(Frame::Begun);
+                link.send(Frame::Begun);
                 tokio::spawn(timeout(LAST_WORDS_WITHIN, link.finish()));
             }
         }
@@ -117,14 +117,21 @@ impl Connector {
         let notice = Arc::clone(&right_is_lost);
         let task = tokio::spawn(async move {
             tokio::select! {
-                () = self.tell_begun() => return,
+                () = self.answer_begun() => return,
                 () = notice.notified() => {}
             }
             self.call(Duration::ZERO);
-            self.tell_begun().await;
+            self.answer_begun().await;
         });
         Herald { _task: Aborted(task), right_is_lost }
     }
+}
+
+/// Waits until a connection is a link, at most for [`LINKED_WITHIN`].
+pub(super) async fn in_time(
+    link: impl Future<Output = Result<Link, Broken>>,
+) -> Result<Link, Broken> {
+    timeout(LINKED_WITHIN, link).await.unwrap_or(Err(Broken::Late))
 }
 
 /// A task that is aborted on drop.

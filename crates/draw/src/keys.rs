@@ -51,7 +51,7 @@ pub enum KeyError {
 
 /// The error for bytes that are not a usable public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a public key: nobody can hold the secret to it (`hustings draw keygen` makes one)")]
+#[error("not a public key: no member can hold its secret (`hustings draw keygen` makes one)")]
 pub struct BadPublicKey;
 
 impl Secret {

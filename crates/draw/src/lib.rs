@@ -41,13 +41,11 @@ mod timestamp;
 mod transcript;
 pub mod verify;
 
-pub use attestation::{Attestation, Seating};
 pub use bytes::{Bytes, Digest};
-pub use keys::{BadPublicKey, KeyError, PublicKey, Secret};
+pub use keys::{KeyError, PublicKey, Secret};
 pub use participant::{NoDraw, Participant};
 pub use ring::{BadRing, Member, Ring};
 pub use ring_driver::RingMember;
-pub use signed::{Conclusion, Signed, SignedMessage, Statement, Verdict, Words};
 pub use status::{DrawStatus, Evidence, State};
 pub use timestamp::Timestamp;
-pub use transcript::{Entry, Header, NoTranscript};
+pub use transcript::NoTranscript;

@@ -93,7 +93,7 @@ pub(super) enum Broken {
     Nonsense,
     #[error("a message with a wrong signature or number")]
     Signature,
-    #[error("more statements than anybody has to pass on")]
+    #[error("more statements than a member has to pass on")]
     TooMuch,
 }
 
@@ -183,14 +183,14 @@ impl Link {
         match connects {
             // Only the first encrypted frame proves to the other end that the handshake message was
             // not replayed.
-            true => link.say(Frame::Linked),
+            true => link.send(Frame::Linked),
             false => return link.confirmed().await,
         }
         Ok(link)
     }
 
     async fn confirmed(mut self) -> Result<Self, Broken> {
-        match self.hear().await? {
+        match self.receive().await? {
             Frame::Linked => Ok(self),
             _ => Err(Broken::Nonsense),
         }
@@ -225,14 +225,14 @@ impl Link {
 
     /// Queues a frame. A frame that cannot be sent is dropped: the other end will notice that it is
     /// missing.
-    pub(super) fn say(&self, frame: Frame) {
+    pub(super) fn send(&self, frame: Frame) {
         if self.outgoing.try_send(frame).is_err() {
             tracing::debug!("a link is broken or held up: a frame was dropped");
         }
     }
 
     /// Waits for the next frame. After an error, every call returns an error.
-    pub(super) async fn hear(&mut self) -> Result<Frame, Broken> {
+    pub(super) async fn receive(&mut self) -> Result<Frame, Broken> {
         self.incoming.recv().await.unwrap_or(Err(Broken::Closed))
     }
 
@@ -246,7 +246,7 @@ impl Link {
         let (closed, _) = mpsc::channel(1);
         drop(std::mem::replace(&mut self.outgoing, closed));
         let _ = (&mut self.writer).await; // the task does not panic, and only `drop` aborts it
-        while self.hear().await.is_ok() {}
+        while self.receive().await.is_ok() {}
     }
 }
 

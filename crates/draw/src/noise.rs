@@ -25,7 +25,7 @@ struct Suite;
 
 impl CryptoResolver for Suite {
     fn resolve_rng(&self) -> Option<Box<dyn Random>> {
-        Some(Box::new(System))
+        Some(Box::new(OsRandom))
     }
 
     fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
@@ -43,9 +43,9 @@ impl CryptoResolver for Suite {
 }
 
 /// The operating system's randomness.
-struct System;
+struct OsRandom;
 
-impl Random for System {
+impl Random for OsRandom {
     fn try_fill_bytes(&mut self, dest: &mut [u8]) -> Result<(), Error> {
         getrandom::fill(dest).map_err(|_| Error::Rng)
     }

@@ -20,7 +20,7 @@ use super::link::Ends;
 use super::once_marker::{self, Unmarked};
 use super::rendezvous::{Rendezvous, TooLate};
 use super::ring::Ring;
-use super::ring_driver::{RingDriver, RingMember, System};
+use super::ring_driver::{OsRandomness, RingDriver, RingMember};
 use super::session::{Failure, Session};
 use super::status::{DrawStatus, State};
 use super::transcript::{NoTranscript, Transcript};
@@ -68,7 +68,7 @@ pub enum NoDraw {
     },
     /// The member has already taken part in this draw.
     #[error(
-        "{name} has taken part in this draw, as {} says: a draw that is held again until somebody likes the result is none; agree with the others on a new number and say why", once_marker.display()
+        "{name} has taken part in this draw, as {} says: a draw that is held again until a member likes the result is none; agree with the others on a new number and say why", once_marker.display()
     )]
     Drawn {
         /// The name of the member.
@@ -86,7 +86,7 @@ pub enum NoDraw {
     },
     /// The marker could not be created when all members were present. This member withdrew before
     /// it drew anything, and the others learned of the fault.
-    #[error("cannot leave the mark {} of this draw: {error}: the others have been told of a fault", once_marker.display())]
+    #[error("cannot leave the mark {} of this draw: {error}: the others have learned of a fault", once_marker.display())]
     NoMark {
         /// The path of the marker.
         once_marker: PathBuf,
@@ -135,12 +135,12 @@ pub enum NoDraw {
     #[error("stopped before the draw began: nothing was drawn")]
     Stopped,
     /// The operating system has no randomness.
-    #[error("the operating system has no randomness to give: the others have been told of a fault")]
+    #[error("the operating system has no randomness to give: the others have learned of a fault")]
     NoRandomness,
 }
 
 fn caller(refused: Option<&str>) -> String {
-    refused.map_or_else(String::new, |why| format!("; somebody called, and was refused: {why}"))
+    refused.map_or_else(String::new, |why| format!("; a caller was refused: {why}"))
 }
 
 fn after_all(is_certain: bool) -> &'static str {
@@ -251,14 +251,14 @@ impl Participant {
                 return Err(NoDraw::NotGathered {
                     waited: self.wait,
                     missing: match missing.is_empty() {
-                        true => "somebody who is no neighbour of this member".to_owned(),
+                        true => "a member that is no neighbour of this one".to_owned(),
                         false => missing.join(" and "),
                     },
                     refused: rendezvous.refused(now),
                 });
             }
         };
-        let ring_driver = RingDriver::new(player, &ends.ring, place, System);
+        let ring_driver = RingDriver::new(player, &ends.ring, place, OsRandomness);
         let begun = self.leave_mark(gathered.session);
         let begun = begun.and_then(|()| Ok(Transcript::create(&self.transcript)?));
         let (transcript, failure) = match begun {
@@ -272,7 +272,7 @@ impl Participant {
         }
         let held = session.hold(status, stop).await;
         held.map_err(|failure| match failure {
-            Failure::Chance => NoDraw::NoRandomness,
+            Failure::Randomness => NoDraw::NoRandomness,
             Failure::Disk(error) => self.disk_failed(error, status),
         })
     }

@@ -20,7 +20,8 @@ use tokio::time::{sleep, timeout};
 use super::attestation::{Attestation, Seating, session};
 use super::bytes::Digest;
 use super::connect::{AGAIN_AFTER, Connector};
-use super::link::{Broken, Ends, LAST_WORDS_WITHIN, Link, Meter};
+use super::link::{Broken, Ends, LAST_WORDS_WITHIN, Link};
+use super::ring::Sides;
 use super::signed::Frame;
 use super::status::DrawStatus;
 use hustings_system::clock;
@@ -28,35 +29,15 @@ use hustings_system::clock;
 /// The age up to which a lost link may be about to be re-established.
 const FRESH: Duration = Duration::from_secs(5);
 
-/// Both links of a member.
-pub(super) struct Links {
-    pub(super) left: Link,
-    pub(super) right: Link,
-}
-
-impl Links {
-    pub(super) fn to(&self, side: Side) -> &Link {
-        match side {
-            Side::Left => &self.left,
-            Side::Right => &self.right,
-        }
-    }
-
-    /// The counters of bytes sent on each link, which stay readable after the links are finished.
-    pub(super) fn meters(&self) -> [Meter; 2] {
-        [self.left.meter(), self.right.meter()]
-    }
-
-    /// Waits until the neighbours have received the last frames, at most for [`LAST_WORDS_WITHIN`].
-    pub(super) async fn finish(self) {
-        let last_will = async { tokio::join!(self.left.finish(), self.right.finish()) };
-        let _ = timeout(LAST_WORDS_WITHIN, last_will).await;
-    }
+/// Waits until the neighbours have received the last frames, at most for [`LAST_WORDS_WITHIN`].
+pub(super) async fn finish(links: Sides<Link>) {
+    let finished = async { tokio::join!(links.left.finish(), links.right.finish()) };
+    let _ = timeout(LAST_WORDS_WITHIN, finished).await;
 }
 
 /// The result of a rendezvous: all members are present.
 pub(super) struct Met {
-    pub(super) links: Links,
+    pub(super) links: Sides<Link>,
     /// The attestations of all members, by place.
     pub(super) seated: Vec<Attestation>,
     /// The id of this session.
@@ -73,7 +54,7 @@ pub(super) struct TooLate {
 pub(super) struct Rendezvous<'a> {
     ends: Ends,
     status: &'a watch::Sender<DrawStatus>,
-    slots: [Slot; 2],
+    slots: Sides<Slot>,
     /// This member's own attestation, while it has both links.
     own: Option<Attestation>,
     /// The number of attestations sent to each side over the current links.
@@ -103,8 +84,8 @@ impl Slot {
 impl<'a> Rendezvous<'a> {
     pub(super) fn new(ends: Ends, status: &'a watch::Sender<DrawStatus>) -> Self {
         let mut rendezvous =
-            Self { ends, status, slots: Default::default(), own: None, signed: 0, beyond: None };
-        rendezvous.tell_account();
+            Self { ends, status, slots: Sides::default(), own: None, signed: 0, beyond: None };
+        rendezvous.publish_missing();
         rendezvous
     }
 
@@ -113,49 +94,49 @@ impl<'a> Rendezvous<'a> {
         let mut is_called = true;
         loop {
             let waves = self.ends.waves();
-            let [left, right] = &mut self.slots;
+            let Sides { left, right } = &mut self.slots;
             let (from, frame) = tokio::select! {
                 (side, link) = connect.next() => {
                     is_called &= !(side == Side::Right && link.is_ok());
-                    self.ring_driver(side, link);
+                    self.on_link(side, link);
                     (side, None)
                 }
-                frame = hear(&mut left.link), if left.heard.len() < waves => (Side::Left, Some(frame)),
-                frame = hear(&mut right.link), if right.heard.len() < waves => (Side::Right, Some(frame)),
+                frame = receive(&mut left.link), if left.heard.len() < waves => (Side::Left, Some(frame)),
+                frame = receive(&mut right.link), if right.heard.len() < waves => (Side::Right, Some(frame)),
             };
             match frame {
                 Some(Ok(Frame::Begun)) => return Err(TooLate { by: from }),
                 Some(Ok(Frame::Here(attestation))) if self.fits(from, &attestation) => {
-                    self.slot_mut(from).heard.push(attestation);
+                    self.slots[from].heard.push(attestation);
                 }
                 Some(Ok(_)) => self.lose(from, Broken::Nonsense),
                 Some(Err(why)) => self.lose(from, why),
                 None => {}
             }
-            self.tell();
+            self.send_attestations();
             if let Some(gathered) = self.complete() {
                 return Ok(gathered);
             }
-            if self.slots[1].link.is_none() && !is_called {
+            if self.slots.right.link.is_none() && !is_called {
                 // Two processes with one key displace each other's links. The delay limits how fast
                 // they do so.
                 connect.call(AGAIN_AFTER);
                 is_called = true;
             }
-            self.tell_account();
+            self.publish_missing();
         }
     }
 
     /// Forwards `Begun` to linked neighbours, and to those that connect within a while.
     pub(super) async fn pass_on_begun(self, connect: &mut Connector) {
-        let links = self.slots.into_iter().filter_map(|it| it.link);
+        let links = [self.slots.left.link, self.slots.right.link].into_iter().flatten();
         let mut told = tokio::task::JoinSet::new();
         for link in links {
-            link.say(Frame::Begun);
+            link.send(Frame::Begun);
             told.spawn(link.finish());
         }
         tokio::select! {
-            () = connect.tell_begun() => {}
+            () = connect.answer_begun() => {}
             () = sleep(LAST_WORDS_WITHIN) => {}
         }
     }
@@ -177,11 +158,11 @@ impl<'a> Rendezvous<'a> {
     /// reported instead.
     pub(super) fn absent(&self, now: Instant) -> Vec<String> {
         let sides = Side::BOTH.into_iter();
-        let gone = sides.filter(|side| !self.slot(*side).is_fresh(now));
+        let gone = sides.filter(|side| !self.slots[*side].is_fresh(now));
         let mut absent: Vec<String> = gone.filter_map(|it| self.unlinked(it)).collect();
         // A member that was missing long ago may have come since.
         let stood = |slot: &Slot| slot.link.is_some() || slot.is_fresh(now);
-        if self.slots.iter().all(stood) {
+        if self.slots.both().into_iter().all(stood) {
             absent.extend(self.beyond.clone());
         }
         match absent.is_empty() {
@@ -192,14 +173,14 @@ impl<'a> Rendezvous<'a> {
 
     /// The reason for which a caller was refused, if the left neighbour is missing.
     pub(super) fn refused(&self, now: Instant) -> Option<String> {
-        let left = self.slot(Side::Left);
+        let left = &self.slots.left;
         let is_missing = left.link.is_none() && !left.is_fresh(now);
         self.status.borrow().last_refused.clone().filter(|_| is_missing)
     }
 
     /// The neighbour on one side and the reason, if there is no link to it.
     fn unlinked(&self, side: Side) -> Option<String> {
-        let Slot { link, trouble, lost, .. } = self.slot(side);
+        let Slot { link, trouble, lost, .. } = &self.slots[side];
         let name = &self.ends.neighbour(side).name;
         let text = match (lost, trouble) {
             (None, None) => name.clone(),
@@ -214,12 +195,12 @@ impl<'a> Rendezvous<'a> {
 
     /// The members that are missing beyond the neighbours, while both neighbours are present.
     fn beyond(&self) -> Option<String> {
-        let [left, right] = self.slots.each_ref().map(|it| it.heard.len() as u32);
+        let [left, right] = self.slots.both().map(|it| it.heard.len() as u32);
         let (members, me) = (self.ends.ring.len(), self.ends.place);
         let names = |[left, right]: [u32; 2]| -> Vec<&str> {
             let steps = right + 1..members.saturating_sub(left);
             let places = steps.map(|it| (me + it) % members);
-            places.map(|it| &*self.ends.ring.member(it).name).collect()
+            places.map(|it| self.ends.ring.name(it)).collect()
         };
         // A neighbour sends its attestation when it has both of its links. So a member without
         // attestation, or the one beyond it, is missing. The neighbours themselves are present,
@@ -232,12 +213,12 @@ impl<'a> Rendezvous<'a> {
         match unheard[..] {
             [] => None, // all are present: the last attestations are on their way
             [name] => Some(name.to_owned()),
-            _ => Some(format!("somebody among {}", unheard.join(", "))),
+            _ => Some(format!("one or more of {}", unheard.join(", "))),
         }
     }
 
-    fn tell_account(&mut self) {
-        if self.slots.iter().all(|it| it.link.is_some()) {
+    fn publish_missing(&mut self) {
+        if self.slots.both().iter().all(|it| it.link.is_some()) {
             self.beyond = self.beyond();
         }
         let missing = self.missing();
@@ -251,7 +232,7 @@ impl<'a> Rendezvous<'a> {
     /// True if the attestation is the next member's on `side` and its links match those received
     /// before.
     fn fits(&self, side: Side, attestation: &Attestation) -> bool {
-        let Slot { link: Some(link), heard, .. } = self.slot(side) else {
+        let Slot { link: Some(link), heard, .. } = &self.slots[side] else {
             return false;
         };
         let ring = &self.ends.ring;
@@ -269,12 +250,12 @@ impl<'a> Rendezvous<'a> {
     /// Returns the result once the attestations of all members are complete.
     fn complete(&mut self) -> Option<Met> {
         let waves = self.ends.waves();
-        if self.slots.iter().any(|it| it.heard.len() < waves) {
+        if self.slots.both().iter().any(|it| it.heard.len() < waves) {
             return None;
         }
         let ring = &self.ends.ring;
-        let words = self.slots.iter().flat_map(|it| &it.heard).chain(&self.own);
-        let seated = seats(ring.members.len(), words);
+        let heard = self.slots.both().into_iter().flat_map(|it| &it.heard);
+        let seated = seats(ring.members.len(), heard.chain(&self.own));
         let gathered = seated.and_then(|seated| {
             let session = session(ring, self.ends.digest, &seated)?;
             Some((seated, session))
@@ -285,26 +266,26 @@ impl<'a> Rendezvous<'a> {
             self.lose(Side::Left, Broken::Nonsense);
             return None;
         };
-        let [left, right] = &mut self.slots;
+        let Sides { left, right } = &mut self.slots;
         let (left, right) = left.link.take().zip(right.link.take())?;
-        Some(Met { links: Links { left, right }, seated, session })
+        Some(Met { links: Sides { left, right }, seated, session })
     }
 
     /// Takes in a new link or a failed attempt. A new link replaces an earlier one of the same
     /// neighbour, which may belong to a process that has ended.
-    fn ring_driver(&mut self, side: Side, link: Result<Link, Broken>) {
+    fn on_link(&mut self, side: Side, link: Result<Link, Broken>) {
         let name = self.ends.neighbour(side).name.clone();
         match link {
             Ok(link) => {
-                if self.slot(side).link.is_some() {
+                if self.slots[side].link.is_some() {
                     self.lose(side, Broken::Closed);
                 }
                 tracing::info!("{name} is there");
-                *self.slot_mut(side) = Slot { link: Some(link), ..Slot::default() };
+                self.slots[side] = Slot { link: Some(link), ..Slot::default() };
             }
-            Err(why) if self.slot(side).trouble.as_ref() != Some(&why) => {
+            Err(why) if self.slots[side].trouble.as_ref() != Some(&why) => {
                 tracing::info!("no link to {name} yet: {why}");
-                self.slot_mut(side).trouble = Some(why);
+                self.slots[side].trouble = Some(why);
             }
             Err(_) => {}
         }
@@ -315,17 +296,17 @@ impl<'a> Rendezvous<'a> {
     fn lose(&mut self, side: Side, why: Broken) {
         tracing::info!("{} is gone: {why}", self.ends.neighbour(side).name);
         let lost = Some(clock::now());
-        *self.slot_mut(side) = Slot { trouble: Some(why), lost, ..Slot::default() };
+        self.slots[side] = Slot { trouble: Some(why), lost, ..Slot::default() };
         // The neighbour on the other side may have received the attestation of the lost link.
         if self.own.take().is_some() {
-            *self.slot_mut(side.opposite()) = Slot { lost, ..Slot::default() };
+            self.slots[side.opposite()] = Slot { lost, ..Slot::default() };
         }
         self.signed = 0;
     }
 
     /// Sends further attestations if more have been received.
-    fn tell(&mut self) {
-        let [left, right] = &self.slots;
+    fn send_attestations(&mut self) {
+        let Sides { left, right } = &self.slots;
         let (Some(to_left), Some(to_right)) = (&left.link, &right.link) else {
             return;
         };
@@ -341,23 +322,9 @@ impl<'a> Rendezvous<'a> {
                 0 => own.clone(),
                 _ => it.heard[wave - 1].clone(),
             });
-            to_left.say(Frame::Here(from_right));
-            to_right.say(Frame::Here(from_left));
+            to_left.send(Frame::Here(from_right));
+            to_right.send(Frame::Here(from_left));
             self.signed = wave + 1;
-        }
-    }
-
-    fn slot(&self, side: Side) -> &Slot {
-        match side {
-            Side::Left => &self.slots[0],
-            Side::Right => &self.slots[1],
-        }
-    }
-
-    fn slot_mut(&mut self, side: Side) -> &mut Slot {
-        match side {
-            Side::Left => &mut self.slots[0],
-            Side::Right => &mut self.slots[1],
         }
     }
 }
@@ -373,23 +340,23 @@ impl Ends {
 /// On an even ring, the attestation of the opposite member arrives from both sides.
 fn seats<'p>(
     members: usize,
-    words: impl Iterator<Item = &'p Attestation>,
+    attestations: impl Iterator<Item = &'p Attestation>,
 ) -> Option<Vec<Attestation>> {
     let mut seated: Vec<Option<Attestation>> = vec![None; members];
-    for word in words {
-        let ring_driver = seated.get_mut(word.place as usize)?;
-        match ring_driver {
-            Some(other) if other.content != word.content => return None,
-            _ => *ring_driver = Some(word.clone()),
+    for attestation in attestations {
+        let slot = seated.get_mut(attestation.place as usize)?;
+        match slot {
+            Some(other) if other.content != attestation.content => return None,
+            _ => *slot = Some(attestation.clone()),
         }
     }
     seated.into_iter().collect()
 }
 
 /// Waits for the next frame on a link, or for ever if there is no link.
-async fn hear(link: &mut Option<Link>) -> Result<Frame, Broken> {
+async fn receive(link: &mut Option<Link>) -> Result<Frame, Broken> {
     match link {
-        Some(link) => link.hear().await,
+        Some(link) => link.receive().await,
         None => std::future::pending().await,
     }
 }

@@ -2,9 +2,11 @@
 //! file.
 
 use std::num::NonZeroU32;
+use std::ops::{Index, IndexMut};
 use std::path::Path;
 use std::str::FromStr;
 
+use hustings_protocol::wagner::fault::Side;
 use hustings_protocol::wagner::subset::{Compare, Selection};
 use hustings_protocol::wagner::{self, Config};
 use hustings_protocol::{Candidate, Duration, MemberId, Roster};
@@ -13,7 +15,6 @@ use sha2::Digest as _;
 
 use super::bytes::Digest;
 use super::keys::PublicKey;
-use hustings_system::values;
 
 /// The largest number of members. A Basic round has 2 N^2 messages.
 const MOST_MEMBERS: usize = 1_000;
@@ -116,7 +117,7 @@ impl Ring {
         for (place, member) in self.members.iter().enumerate() {
             let Member { name, address, key } = member;
             check_name("member", name)?;
-            values::place(address)
+            hustings_system::place(address)
                 .map_err(|what| BadRing(format!("member {name}: address {address}: {what}")))?;
             for other in &self.members[..place] {
                 let same = match other {
@@ -161,6 +162,11 @@ impl Ring {
         &self.members[place as usize % self.members.len()]
     }
 
+    /// The name of the member at `place`, taken modulo the number of members.
+    pub(super) fn name(&self, place: u32) -> &str {
+        &self.member(place).name
+    }
+
     /// The time within which a neighbour must answer.
     pub fn respond_within(&self) -> Duration {
         self.config.respond_within.unwrap_or(RESPOND_WITHIN)
@@ -177,10 +183,10 @@ impl Ring {
     }
 
     /// The place next to `place` on `side`.
-    pub(super) fn neighbour(&self, place: u32, side: wagner::fault::Side) -> u32 {
+    pub(super) fn neighbour(&self, place: u32, side: Side) -> u32 {
         match side {
-            wagner::fault::Side::Left => (place % self.len() + self.len() - 1) % self.len(),
-            wagner::fault::Side::Right => (place % self.len() + 1) % self.len(),
+            Side::Left => (place % self.len() + self.len() - 1) % self.len(),
+            Side::Right => (place % self.len() + 1) % self.len(),
         }
     }
 
@@ -191,6 +197,43 @@ impl Ring {
             roster.insert(candidate(place));
         }
         roster
+    }
+}
+
+/// A pair of values, one for each neighbour.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sides<T> {
+    pub(super) left: T,
+    pub(super) right: T,
+}
+
+impl<T> Sides<T> {
+    pub(super) fn of(mut value: impl FnMut(Side) -> T) -> Self {
+        Self { left: value(Side::Left), right: value(Side::Right) }
+    }
+
+    pub(super) fn both(&self) -> [&T; 2] {
+        [&self.left, &self.right]
+    }
+}
+
+impl<T> Index<Side> for Sides<T> {
+    type Output = T;
+
+    fn index(&self, side: Side) -> &T {
+        match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
+        }
+    }
+}
+
+impl<T> IndexMut<Side> for Sides<T> {
+    fn index_mut(&mut self, side: Side) -> &mut T {
+        match side {
+            Side::Left => &mut self.left,
+            Side::Right => &mut self.right,
+        }
     }
 }
 
@@ -226,7 +269,7 @@ impl FromStr for Ring {
             BadRing(format!("{place}{}", error.message()))
         })?;
         let respond_within = match &file.respond_within {
-            Some(text) => values::some_time(text)
+            Some(text) => hustings_system::some_time(text)
                 .map_err(|what| BadRing(format!("respond_within = \"{text}\": {what}")))?,
             None => RESPOND_WITHIN,
         };

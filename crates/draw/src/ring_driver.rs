@@ -13,7 +13,7 @@ use hustings_protocol::{
 use rand_core::{Rng, TryRng};
 
 use super::bytes::Bytes;
-use super::ring::{self, Ring};
+use super::ring::{self, Ring, Sides};
 
 /// A protocol that can run on the ring: Wagner's, or a cheater's.
 pub trait RingMember:
@@ -33,7 +33,7 @@ impl<P> RingMember for P where
 }
 
 /// The source of a member's random words.
-pub(super) trait Chance {
+pub(super) trait Randomness {
     /// Returns a random word and a salt that hides it in the transcript's hash. `None` if there is
     /// no randomness.
     fn draw(&mut self) -> Option<(u64, [u8; 16])>;
@@ -45,131 +45,121 @@ pub(super) enum Effect {
     /// The protocol drew a random word.
     Drew { word: Bytes<8>, salt: Bytes<16> },
     /// The protocol sends a message to one side.
-    Say { side: Side, message: Message },
+    Send { side: Side, message: Message },
     /// The protocol reports an outcome.
     Report(Outcome),
 }
 
 /// A protocol at one place on the ring, with its inputs and effects.
 pub(super) struct RingDriver<P, C> {
-    player: P,
-    table: Table<C>,
+    protocol: P,
+    io: RingIo<C>,
 }
 
 /// The driver of an honest member.
 pub(super) type Honest<C> = RingDriver<Wagner, C>;
 
-struct Table<C> {
+struct RingIo<C> {
     me: Candidate,
     config: Config,
     now: Instant,
-    left: MemberId,
-    right: MemberId,
+    neighbours: Sides<MemberId>,
     view: Roster,
     due: Option<Instant>,
-    chance: Drawn<C>,
+    rng: RecordedRng<C>,
     effects: Vec<Effect>,
 }
 
 /// A source of randomness that records the words drawn.
-struct Drawn<C> {
+struct RecordedRng<C> {
     source: C,
-    record: Vec<(u64, [u8; 16])>,
+    words: Vec<(u64, [u8; 16])>,
     has_failed: bool,
 }
 
 /// The operating system has no randomness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NoChance;
+pub(super) struct NoRandomness;
 
-impl<P: RingMember, C: Chance> RingDriver<P, C> {
-    pub(super) fn new(player: P, ring: &Ring, place: u32, chance: C) -> Self {
-        let neighbour = |side| ring::candidate(ring.neighbour(place, side)).id;
+impl<P: RingMember, C: Randomness> RingDriver<P, C> {
+    pub(super) fn new(protocol: P, ring: &Ring, place: u32, randomness: C) -> Self {
         Self {
-            player,
-            table: Table {
+            protocol,
+            io: RingIo {
                 me: ring::candidate(place),
                 config: ring.config,
                 now: Instant::START,
-                left: neighbour(Side::Left),
-                right: neighbour(Side::Right),
+                neighbours: Sides::of(|side| ring::candidate(ring.neighbour(place, side)).id),
                 view: ring.roster(),
                 due: None,
-                chance: Drawn { source: chance, record: Vec::new(), has_failed: false },
+                rng: RecordedRng { source: randomness, words: Vec::new(), has_failed: false },
                 effects: Vec::new(),
             },
         }
     }
 
-    pub(super) fn begin(&mut self, now: Instant) -> Result<Vec<Effect>, NoChance> {
+    pub(super) fn start(&mut self, now: Instant) -> Result<Vec<Effect>, NoRandomness> {
         self.step(now, Input::Start)
     }
 
-    pub(super) fn hear(
+    pub(super) fn receive(
         &mut self,
         now: Instant,
         side: Side,
         message: Message,
-    ) -> Result<Vec<Effect>, NoChance> {
-        let from = self.table.neighbour(side);
+    ) -> Result<Vec<Effect>, NoRandomness> {
+        let from = self.io.neighbours[side];
         self.step(now, Input::Message { from, message })
     }
 
     /// Reports to the protocol that the timer has expired.
-    pub(super) fn ring_out(&mut self, now: Instant) -> Result<Vec<Effect>, NoChance> {
-        self.table.due = None;
+    pub(super) fn time_out(&mut self, now: Instant) -> Result<Vec<Effect>, NoRandomness> {
+        self.io.due = None;
         self.step(now, Input::Timer(Timer::ResponseDue))
     }
 
-    pub(super) fn leave(&mut self, now: Instant) -> Result<Vec<Effect>, NoChance> {
+    pub(super) fn leave(&mut self, now: Instant) -> Result<Vec<Effect>, NoRandomness> {
         self.step(now, Input::Leave)
     }
 
     /// The protocol.
-    pub(super) fn player(&self) -> &P {
-        &self.player
+    pub(super) fn protocol(&self) -> &P {
+        &self.protocol
     }
 
     /// The time at which the timer expires.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.table.due
+        self.io.due
     }
 
     /// Runs one step and returns its effects in order. If the randomness failed, the effects must
     /// not be carried out.
-    fn step(&mut self, now: Instant, input: Input<P>) -> Result<Vec<Effect>, NoChance> {
-        self.table.now = now;
-        self.player.step(input, &mut self.table);
-        self.table.note_chance();
-        match self.table.chance.has_failed {
-            true => Err(NoChance),
-            false => Ok(std::mem::take(&mut self.table.effects)),
+    fn step(&mut self, now: Instant, input: Input<P>) -> Result<Vec<Effect>, NoRandomness> {
+        self.io.now = now;
+        self.protocol.step(input, &mut self.io);
+        self.io.record_words();
+        match self.io.rng.has_failed {
+            true => Err(NoRandomness),
+            false => Ok(std::mem::take(&mut self.io.effects)),
         }
     }
 }
 
-impl<C> Table<C> {
-    fn neighbour(&self, side: Side) -> MemberId {
-        match side {
-            Side::Left => self.left,
-            Side::Right => self.right,
-        }
-    }
-
+impl<C> RingIo<C> {
     /// Records the words drawn since the last effect before the next effect is recorded.
-    fn note_chance(&mut self) {
-        for (word, salt) in self.chance.record.drain(..) {
+    fn record_words(&mut self) {
+        for (word, salt) in self.rng.words.drain(..) {
             self.effects.push(Effect::Drew { word: Bytes(word.to_be_bytes()), salt: Bytes(salt) });
         }
     }
 
-    fn note(&mut self, effect: Effect) {
-        self.note_chance();
+    fn record(&mut self, effect: Effect) {
+        self.record_words();
         self.effects.push(effect);
     }
 }
 
-impl<P: RingMember, C: Chance> Io<P> for Table<C> {
+impl<P: RingMember, C: Randomness> Io<P> for RingIo<C> {
     fn me(&self) -> Candidate {
         self.me
     }
@@ -183,7 +173,7 @@ impl<P: RingMember, C: Chance> Io<P> for Table<C> {
     }
 
     fn rng(&mut self) -> &mut impl Rng {
-        &mut self.chance
+        &mut self.rng
     }
 
     fn view(&self) -> impl View {
@@ -192,11 +182,11 @@ impl<P: RingMember, C: Chance> Io<P> for Table<C> {
 
     fn unicast(&mut self, to: MemberId, message: Message) {
         let side = match to {
-            _ if to == self.left => Side::Left,
-            _ if to == self.right => Side::Right,
+            _ if to == self.neighbours.left => Side::Left,
+            _ if to == self.neighbours.right => Side::Right,
             _ => return, // no link leads to any other member
         };
-        self.note(Effect::Say { side, message });
+        self.record(Effect::Send { side, message });
     }
 
     fn multicast(&mut self, _: Message) {} // a ring has no multicast
@@ -212,11 +202,11 @@ impl<P: RingMember, C: Chance> Io<P> for Table<C> {
     fn save(&mut self, (): ()) {}
 
     fn report(&mut self, outcome: Outcome) {
-        self.note(Effect::Report(outcome));
+        self.record(Effect::Report(outcome));
     }
 }
 
-impl<C: Chance> TryRng for Drawn<C> {
+impl<C: Randomness> TryRng for RecordedRng<C> {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
@@ -227,7 +217,7 @@ impl<C: Chance> TryRng for Drawn<C> {
         let drawn = self.source.draw();
         self.has_failed |= drawn.is_none();
         let drawn = drawn.unwrap_or_default();
-        self.record.push(drawn);
+        self.words.push(drawn);
         Ok(drawn.0)
     }
 
@@ -241,9 +231,9 @@ impl<C: Chance> TryRng for Drawn<C> {
 }
 
 /// The operating system's source of randomness.
-pub(super) struct System;
+pub(super) struct OsRandomness;
 
-impl Chance for System {
+impl Randomness for OsRandomness {
     fn draw(&mut self) -> Option<(u64, [u8; 16])> {
         let (mut word, mut salt) = ([0; 8], [0; 16]);
         getrandom::fill(&mut word).ok()?;

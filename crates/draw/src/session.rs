@@ -9,32 +9,34 @@ use std::time::Duration as StdDuration;
 
 use hustings_protocol::wagner::Message;
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
-use hustings_protocol::{Duration, Instant, Outcome};
+use hustings_protocol::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::attestation::Attestation;
 use super::bytes::Digest;
 use super::connect::Herald;
-use super::link::{Broken, Ends, Meter};
-use super::rendezvous::{Links, Met};
+use super::link::{Broken, Ends, Link, Meter};
+use super::rendezvous::{Met, finish};
 use super::result_votes::ResultVotes;
-use super::ring;
-use super::ring_driver::{Effect, NoChance, RingDriver, RingMember, System};
-use super::signed::{Conclusion, Frame, LinkDirection, SignedMessage, Statement, Verdict, Words};
+use super::ring::Sides;
+use super::ring_driver::{Effect, NoRandomness, OsRandomness, RingDriver, RingMember};
+use super::signed::{
+    Conclusion, Frame, LastHeard, LinkDirection, NumberedMessage, SignedMessage, Statement, Verdict,
+};
 use super::status::{DrawStatus, Evidence, State};
 use super::transcript::{Entry, Header, Transcript, VERSION};
 use hustings_system::clock;
 
 /// A failure of this host that ends the draw.
 pub(super) enum Failure {
-    Chance,
+    Randomness,
     Disk(io::Error),
 }
 
-impl From<NoChance> for Failure {
-    fn from(NoChance: NoChance) -> Self {
-        Self::Chance
+impl From<NoRandomness> for Failure {
+    fn from(NoRandomness: NoRandomness) -> Self {
+        Self::Randomness
     }
 }
 
@@ -47,21 +49,20 @@ impl From<io::Error> for Failure {
 /// A draw under way.
 pub(super) struct Session<P> {
     ends: Ends,
-    links: Links,
+    links: Sides<Link>,
     /// The attestations of all members, by place.
     seated: Vec<Attestation>,
     /// The id of this session.
     session: Digest,
-    left: Traffic,
-    right: Traffic,
-    ring_driver: RingDriver<P, System>,
+    traffic: Sides<Traffic>,
+    ring_driver: RingDriver<P, OsRandomness>,
     transcript: Transcript,
     herald: Herald,
     result_votes: ResultVotes,
     /// This member's last verdict.
     verdict: Option<Verdict>,
     /// The time of the last new statement. Counts once this member has a verdict.
-    news: Instant,
+    last_news: Instant,
     /// Set when an answer is overdue. Until this time, frames that have already arrived are still
     /// read.
     last_call: Option<Instant>,
@@ -76,11 +77,9 @@ const LAST_CALL: Duration = Duration::from_millis(50);
 #[derive(Default)]
 struct Traffic {
     sent: u64,
-    heard: u64,
+    last_heard: LastHeard,
     /// The number of statements received.
     statements: usize,
-    /// The entry of the neighbour's transcript in its last message.
-    entry: Option<u64>,
     has_asked_again: bool,
     broken: bool,
 }
@@ -89,7 +88,7 @@ impl<P: RingMember> Session<P> {
     pub(super) fn new(
         ends: Ends,
         gathered: Met,
-        ring_driver: RingDriver<P, System>,
+        ring_driver: RingDriver<P, OsRandomness>,
         transcript: Transcript,
         herald: Herald,
     ) -> Self {
@@ -100,14 +99,13 @@ impl<P: RingMember> Session<P> {
             links,
             seated,
             session,
-            left: Traffic::default(),
-            right: Traffic::default(),
+            traffic: Sides::default(),
             ring_driver,
             transcript,
             herald,
             result_votes,
             verdict: None,
-            news: clock::now(),
+            last_news: clock::now(),
             last_call: None,
         }
     }
@@ -122,8 +120,8 @@ impl<P: RingMember> Session<P> {
             self.give_up();
         }
         status.send_modify(|it| self.conclude(it));
-        let meters = self.links.meters();
-        self.links.finish().await;
+        let meters = self.links.both().map(Link::meter);
+        finish(self.links).await;
         status.send_modify(|it| it.bytes_sent = meters.iter().map(Meter::read).sum());
         held.map(|()| status.borrow().clone())
     }
@@ -131,7 +129,7 @@ impl<P: RingMember> Session<P> {
     /// Withdraws before anything was drawn.
     pub(super) async fn leave(mut self) {
         self.give_up();
-        self.links.finish().await;
+        finish(self.links).await;
     }
 
     async fn draw(
@@ -144,12 +142,12 @@ impl<P: RingMember> Session<P> {
             it.missing.clear();
         });
         self.begin()?;
-        status.send_if_modified(|it| self.tell(it));
+        status.send_if_modified(|it| self.update(it));
         while !self.is_done() {
             let due = self.due();
             tokio::select! {
-                frame = self.links.left.hear(), if !self.left.broken => self.on_frame(Side::Left, frame)?,
-                frame = self.links.right.hear(), if !self.right.broken => self.on_frame(Side::Right, frame)?,
+                frame = self.links.left.receive(), if !self.traffic.left.broken => self.on_frame(Side::Left, frame)?,
+                frame = self.links.right.receive(), if !self.traffic.right.broken => self.on_frame(Side::Right, frame)?,
                 () = until(due) => {
                     if self.verdict.is_some() {
                         break; // no statement came for the time allowed: the draw is over
@@ -161,7 +159,7 @@ impl<P: RingMember> Session<P> {
                     break;
                 }
             }
-            status.send_if_modified(|it| self.tell(it));
+            status.send_if_modified(|it| self.update(it));
         }
         self.close()
     }
@@ -173,7 +171,7 @@ impl<P: RingMember> Session<P> {
             draw: ring.draw.clone(),
             number: ring.number,
             ring: self.ends.digest,
-            member: ring.member(self.ends.place).name.clone(),
+            member: ring.name(self.ends.place).to_owned(),
         };
         self.transcript.add(&Entry::Transcript(header))?;
         let seated = std::mem::take(&mut self.seated);
@@ -181,13 +179,13 @@ impl<P: RingMember> Session<P> {
         self.transcript.note(&Entry::Began)?;
         // A full disk is noticed before the first message is sent.
         self.transcript.sync()?;
-        let effects = self.ring_driver.begin(clock::now())?;
+        let effects = self.ring_driver.start(clock::now())?;
         self.carry_out(effects)
     }
 
     fn on_frame(&mut self, side: Side, frame: Result<Frame, Broken>) -> Result<(), Failure> {
         match frame {
-            Ok(Frame::SignedMessage(signed)) => self.on_said(side, signed),
+            Ok(Frame::SignedMessage(signed)) => self.on_message(side, signed),
             Ok(Frame::Statement(statement)) => self.on_statement(side, &statement),
             Ok(Frame::Again) => {
                 self.on_again(side);
@@ -198,30 +196,26 @@ impl<P: RingMember> Session<P> {
         }
     }
 
-    fn on_said(&mut self, side: Side, signed: SignedMessage) -> Result<(), Failure> {
+    fn on_message(&mut self, side: Side, signed: SignedMessage) -> Result<(), Failure> {
         let key = &self.ends.neighbour(side).key;
-        let heard = self.side(side);
-        let is_next =
-            signed.number == heard.heard + 1 && heard.entry.is_none_or(|it| it < signed.entry);
-        if !is_next || !signed.is_by(key, &self.way_from(side)) {
+        let is_next = self.traffic[side].last_heard.is_before(&signed);
+        if !is_next || !signed.is_by(key, &self.direction_from(side)) {
             return self.lose(side, &Broken::Signature);
         }
-        let heard = self.side_mut(side);
-        heard.heard = signed.number;
-        heard.entry = Some(signed.entry);
+        self.traffic[side].last_heard.advance(&signed);
         let message = signed.message;
         self.last_call = None;
         self.transcript.note(&Entry::Heard { side, signed })?;
-        let effects = self.ring_driver.hear(clock::now(), side, message)?;
+        let effects = self.ring_driver.receive(clock::now(), side, message)?;
         self.carry_out(effects)
     }
 
     /// Keeps and forwards a member's statement, once.
     fn on_statement(&mut self, from: Side, statement: &Statement) -> Result<(), Failure> {
         let most = self.result_votes.most_from_one_side();
-        let heard = self.side_mut(from);
-        heard.statements += 1;
-        if heard.statements > most {
+        let traffic = &mut self.traffic[from];
+        traffic.statements += 1;
+        if traffic.statements > most {
             return self.lose(from, &Broken::TooMuch);
         }
         if self.result_votes.knows(statement.place, statement.verdict) {
@@ -248,11 +242,11 @@ impl<P: RingMember> Session<P> {
             }
         }
         self.result_votes.keep(statement);
-        self.news = clock::now();
+        self.last_news = clock::now();
         for side in Side::BOTH {
             if from != Some(side) {
                 let frame = Frame::Statement(statement.clone());
-                self.links.to(side).say(frame);
+                self.links[side].send(frame);
             }
         }
         Ok(())
@@ -261,10 +255,10 @@ impl<P: RingMember> Session<P> {
     /// Resends statements, once, to a neighbour that dropped some before it had its own verdict and
     /// could tell which ones agree.
     fn on_again(&mut self, side: Side) {
-        if !std::mem::replace(&mut self.side_mut(side).has_asked_again, true) {
+        if !std::mem::replace(&mut self.traffic[side].has_asked_again, true) {
             for statement in self.result_votes.agreeing() {
                 let frame = Frame::Statement(statement.clone());
-                self.links.to(side).say(frame);
+                self.links[side].send(frame);
             }
         }
     }
@@ -284,7 +278,7 @@ impl<P: RingMember> Session<P> {
 
     fn on_silence(&mut self) -> Result<(), Failure> {
         self.transcript.note(&Entry::Silence)?;
-        let effects = self.ring_driver.ring_out(clock::now())?;
+        let effects = self.ring_driver.time_out(clock::now())?;
         self.carry_out(effects)
     }
 
@@ -301,56 +295,41 @@ impl<P: RingMember> Session<P> {
                 Effect::Drew { word, salt } => {
                     self.transcript.add(&Entry::Drew { word, salt })?;
                 }
-                Effect::Say { side, message } => {
+                Effect::Send { side, message } => {
                     let place = self.transcript.add(&Entry::Sent { side, message })?;
-                    self.say(side, message, place);
+                    self.send(side, message, place);
                 }
-                Effect::Report(outcome) => verdict = self.weigh(outcome).or(verdict),
+                Effect::Report(outcome) => {
+                    verdict = Verdict::of(outcome, self.traffic.left.sent).or(verdict);
+                }
             }
         }
         match verdict {
-            Some(verdict) => self.state(verdict),
+            Some(verdict) => self.sign_verdict(verdict),
             None => Ok(()),
         }
     }
 
     /// Signs and sends the message at an entry of the transcript, with the hash up to that entry.
-    fn say(&mut self, side: Side, message: Message, (entry, head): (u64, Digest)) {
-        let sent = self.side_mut(side);
-        sent.sent += 1;
-        let words = Words { number: sent.sent, entry, head, message };
-        let signed = SignedMessage::sign(&self.ends.secret, &self.way_to(side), words);
-        self.links.to(side).say(Frame::SignedMessage(signed));
-    }
-
-    /// The verdict that follows from an outcome.
-    fn weigh(&self, outcome: Outcome) -> Option<Verdict> {
-        match outcome {
-            Outcome::Nominee(leader) => {
-                Some(Verdict::Elected { leader: ring::place(leader.id), messages: self.left.sent })
-            }
-            Outcome::Fault(fault) => Some(Verdict::Fault(fault)),
-            Outcome::Standing { .. }
-            | Outcome::Vacant
-            | Outcome::DuplicateIdentity
-            | Outcome::Council(_)
-            | Outcome::TenureGained { .. }
-            | Outcome::TenureLost { .. }
-            | Outcome::TenureRefused(_) => None, // not part of a draw
-        }
+    fn send(&mut self, side: Side, message: Message, (entry, head): (u64, Digest)) {
+        let traffic = &mut self.traffic[side];
+        traffic.sent += 1;
+        let numbered = NumberedMessage { number: traffic.sent, entry, head, message };
+        let signed = SignedMessage::sign(&self.ends.secret, &self.direction_to(side), numbered);
+        self.links[side].send(Frame::SignedMessage(signed));
     }
 
     /// Signs this member's verdict and with it the transcript. The transcript is synced to disk
     /// first: what the disk refuses is not signed.
-    fn state(&mut self, verdict: Verdict) -> Result<(), Failure> {
-        self.transcript.tell_time()?;
+    fn sign_verdict(&mut self, verdict: Verdict) -> Result<(), Failure> {
+        self.transcript.add_time()?;
         self.transcript.sync()?;
         self.verdict = Some(verdict);
         let statement = self.sign(verdict);
         self.take(&statement, None)?;
         if self.result_votes.has_dropped && matches!(verdict, Verdict::Elected { .. }) {
             for side in Side::BOTH {
-                self.links.to(side).say(Frame::Again);
+                self.links[side].send(Frame::Again);
             }
         }
         Ok(())
@@ -359,7 +338,7 @@ impl<P: RingMember> Session<P> {
     /// Signs the whole transcript, including everything after this member's verdict.
     fn close(&mut self) -> Result<(), Failure> {
         if let Some(verdict) = self.verdict {
-            self.transcript.tell_time()?;
+            self.transcript.add_time()?;
             let statement = self.sign(verdict);
             self.transcript.add(&Entry::Statement(statement))?;
         }
@@ -380,13 +359,13 @@ impl<P: RingMember> Session<P> {
         }
         let fault = Fault {
             place: self.ends.place,
-            round: (self.left.sent / u64::from(self.ends.ring.len())) as u32 + 1,
+            round: (self.traffic.left.sent / u64::from(self.ends.ring.len())) as u32 + 1,
             cause: Cause::Withdrawn,
         };
         for side in Side::BOTH {
-            self.say(side, Message::Fault, self.transcript.state());
+            self.send(side, Message::Fault, self.transcript.state());
             let statement = self.sign(Verdict::Fault(fault));
-            self.links.to(side).say(Frame::Statement(statement));
+            self.links[side].send(Frame::Statement(statement));
         }
     }
 
@@ -396,7 +375,7 @@ impl<P: RingMember> Session<P> {
             None => tracing::warn!("the link to {name} is broken: {why}"),
             Some(_) => tracing::debug!("the link to {name} has ended: {why}"),
         }
-        self.side_mut(side).broken = true;
+        self.traffic[side].broken = true;
         if side == Side::Right && self.verdict.is_none() {
             self.herald.call_right();
         }
@@ -410,7 +389,7 @@ impl<P: RingMember> Session<P> {
             return false;
         };
         self.result_votes.certified().is_some()
-            || self.left.broken && self.right.broken
+            || self.traffic.left.broken && self.traffic.right.broken
             || matches!(verdict, Verdict::Fault(_)) && self.result_votes.all_have_spoken()
     }
 
@@ -418,12 +397,12 @@ impl<P: RingMember> Session<P> {
     fn due(&self) -> Option<Instant> {
         match self.verdict {
             None => self.last_call.or(self.ring_driver.due()),
-            Some(_) => Some(self.news + self.ends.ring.respond_within()),
+            Some(_) => Some(self.last_news + self.ends.ring.respond_within()),
         }
     }
 
     /// Updates the status. Returns true if the stage changed, not just a counter.
-    fn tell(&self, status: &mut DrawStatus) -> bool {
+    fn update(&self, status: &mut DrawStatus) -> bool {
         let state = match self.verdict {
             None => State::Drawing,
             Some(Verdict::Elected { .. }) => State::Confirming,
@@ -433,23 +412,24 @@ impl<P: RingMember> Session<P> {
             }
         };
         if let Some(Verdict::Elected { leader, .. }) = self.result_votes.own() {
-            status.seen = Some(self.ends.ring.member(leader).name.clone());
+            status.seen = Some(self.ends.ring.name(leader).to_owned());
         }
         let members = u64::from(self.ends.ring.len());
+        let Sides { left, right } = &self.traffic;
         status.basic_rounds = match self.verdict {
             Some(Verdict::Elected { messages, .. }) => (messages / members) as u32,
             Some(Verdict::Fault(fault)) => fault.round,
-            None => self.left.sent.max(self.right.sent).div_ceil(members) as u32,
+            None => left.sent.max(right.sent).div_ceil(members) as u32,
         };
-        status.messages_sent = self.left.sent + self.right.sent;
-        status.bytes_sent = self.links.meters().iter().map(Meter::read).sum();
+        status.messages_sent = left.sent + right.sent;
+        status.bytes_sent = self.links.both().iter().map(|it| it.meter().read()).sum();
         std::mem::replace(&mut status.state, state) != state
     }
 
     /// Completes the status of a draw that is over.
     fn conclude(&self, status: &mut DrawStatus) {
-        self.tell(status);
-        let name = |place| self.ends.ring.member(place).name.clone();
+        self.update(status);
+        let name = |place| self.ends.ring.name(place).to_owned();
         status.reports = self.reports().collect();
         match (self.result_votes.certified(), self.verdict) {
             (Some(leader), _) => {
@@ -475,28 +455,14 @@ impl<P: RingMember> Session<P> {
         })
     }
 
-    fn way_to(&self, side: Side) -> LinkDirection {
+    fn direction_to(&self, side: Side) -> LinkDirection {
         let Ends { ring, place, .. } = &self.ends;
         LinkDirection { session: self.session, from: *place, to: ring.neighbour(*place, side) }
     }
 
-    fn way_from(&self, side: Side) -> LinkDirection {
-        let way = self.way_to(side);
-        LinkDirection { from: way.to, to: way.from, ..way }
-    }
-
-    fn side(&self, side: Side) -> &Traffic {
-        match side {
-            Side::Left => &self.left,
-            Side::Right => &self.right,
-        }
-    }
-
-    fn side_mut(&mut self, side: Side) -> &mut Traffic {
-        match side {
-            Side::Left => &mut self.left,
-            Side::Right => &mut self.right,
-        }
+    fn direction_from(&self, side: Side) -> LinkDirection {
+        let LinkDirection { session, from, to } = self.direction_to(side);
+        LinkDirection { session, from: to, to: from }
     }
 }
 

@@ -12,6 +12,7 @@
 
 use std::ops::Deref;
 
+use hustings_protocol::Outcome;
 use hustings_protocol::wagner;
 use hustings_protocol::wagner::fault::Fault;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::attestation::Attestation;
 use super::bytes::{Bytes, Digest};
 use super::keys::{PublicKey, Secret};
-use super::ring::Ring;
+use super::ring::{self, Ring};
 use crate::bytes::encode;
 
 /// A frame sent over an encrypted link.
@@ -44,16 +45,16 @@ pub(super) enum Frame {
 /// A value with its author's signature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Signed<T> {
+pub(super) struct Signed<T> {
     /// The signed value.
-    pub content: T,
+    pub(super) content: T,
     /// The signature over the content, its kind and its context.
-    pub signature: Bytes<64>,
+    pub(super) signature: Bytes<64>,
 }
 
 /// A kind of content that members sign. A signature for one kind or context is invalid for any
 /// other.
-pub trait Matter: Serialize {
+pub(super) trait Matter: Serialize {
     /// The domain-separation string of this kind.
     const KIND: &'static str;
     /// The context, which is covered by the signature but not sent with the content.
@@ -85,56 +86,73 @@ impl<T> Deref for Signed<T> {
 }
 
 /// A protocol message with its sender's signature.
-pub type SignedMessage = Signed<Words>;
+pub(super) type SignedMessage = Signed<NumberedMessage>;
 
 /// A protocol message and its position on its link and in the sender's transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Words {
+pub(super) struct NumberedMessage {
     /// The number of the message on its link in its direction, counted from 1.
-    pub number: u64,
+    pub(super) number: u64,
     /// The index of its entry in the sender's transcript, counted from 0.
-    pub entry: u64,
+    pub(super) entry: u64,
     /// The hash of that transcript up to and including the entry.
-    pub head: Digest,
+    pub(super) head: Digest,
     /// The protocol message.
-    pub message: wagner::Message,
+    pub(super) message: wagner::Message,
+}
+
+/// The position of the last message received on one side. Numbers have no gaps, and entries rise.
+#[derive(Debug, Default)]
+pub(super) struct LastHeard {
+    pub(super) number: u64,
+    entry: Option<u64>,
+}
+
+impl LastHeard {
+    pub(super) fn is_before(&self, signed: &SignedMessage) -> bool {
+        signed.number == self.number + 1 && self.entry.is_none_or(|it| it < signed.entry)
+    }
+
+    pub(super) fn advance(&mut self, signed: &SignedMessage) {
+        (self.number, self.entry) = (signed.number, Some(signed.entry));
+    }
 }
 
 /// One direction of a link in one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct LinkDirection {
+pub(super) struct LinkDirection {
     pub(super) session: Digest,
     pub(super) from: u32,
     pub(super) to: u32,
 }
 
-impl Matter for Words {
+impl Matter for NumberedMessage {
     const KIND: &'static str = "hustings draw: said 2";
     type Context = LinkDirection;
 }
 
 /// A member's conclusion with its signature. It also signs the member's transcript.
-pub type Statement = Signed<Conclusion>;
+pub(super) type Statement = Signed<Conclusion>;
 
 /// A member's conclusion at the end of its part in a draw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Conclusion {
+pub(super) struct Conclusion {
     /// The place of the member that signs.
-    pub place: u32,
+    pub(super) place: u32,
     /// The number of entries in its transcript before this one.
-    pub entry: u64,
+    pub(super) entry: u64,
     /// The hash of the entries before this one.
-    pub head: Digest,
+    pub(super) head: Digest,
     /// The verdict.
-    pub verdict: Verdict,
+    pub(super) verdict: Verdict,
 }
 
 /// The result that a member reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub(super) enum Verdict {
     /// The member has seen a leader elected.
     Elected {
         /// The place of the leader.
@@ -144,6 +162,26 @@ pub enum Verdict {
     },
     /// The member knows of a fault.
     Fault(Fault),
+}
+
+impl Verdict {
+    /// The verdict that follows from an outcome of the protocol, for a member that has sent
+    /// `messages` to its left.
+    pub(super) fn of(outcome: Outcome, messages: u64) -> Option<Self> {
+        match outcome {
+            Outcome::Nominee(leader) => {
+                Some(Self::Elected { leader: ring::place(leader.id), messages })
+            }
+            Outcome::Fault(fault) => Some(Self::Fault(fault)),
+            Outcome::Standing { .. }
+            | Outcome::Vacant
+            | Outcome::DuplicateIdentity
+            | Outcome::Council(_)
+            | Outcome::TenureGained { .. }
+            | Outcome::TenureLost { .. }
+            | Outcome::TenureRefused(_) => None, // not part of a draw
+        }
+    }
 }
 
 impl Matter for Conclusion {
@@ -168,7 +206,7 @@ impl Statement {
 
 #[cfg(test)]
 mod tests {
-    use super::{LinkDirection, SignedMessage, Words};
+    use super::{LinkDirection, NumberedMessage, SignedMessage};
     use crate::bytes::Bytes;
     use crate::keys::Secret;
     use hustings_protocol::wagner::Message;
@@ -179,13 +217,13 @@ mod tests {
         let secret = Secret::generate().unwrap();
         let key = secret.public();
         let way = LinkDirection { session: Bytes([1; 32]), from: 3, to: 4 };
-        let words = Words {
+        let numbered = NumberedMessage {
             number: 5,
             entry: 6,
             head: Bytes([7; 32]),
             message: Message::Flip(Flip::Heads),
         };
-        let signed = SignedMessage::sign(&secret, &way, words);
+        let signed = SignedMessage::sign(&secret, &way, numbered);
         assert!(signed.is_by(&key, &way));
         let ways: [fn(&mut LinkDirection); 3] = [
             |it| it.session.0[0] ^= 1,

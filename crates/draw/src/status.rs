@@ -91,7 +91,7 @@ pub struct Evidence {
 impl Evidence {
     pub(super) fn new(ring: &Ring, fault: Fault) -> Self {
         Self {
-            by: ring.member(fault.place).name.clone(),
+            by: ring.name(fault.place).to_owned(),
             round: fault.round,
             cause: fault.cause,
             text: in_words(ring, fault),
@@ -101,7 +101,7 @@ impl Evidence {
 
 /// Describes a fault in words, with names in place of places.
 pub(super) fn in_words(ring: &Ring, Fault { place, round, cause }: Fault) -> String {
-    let name = |place: u32| &ring.member(place).name;
+    let name = |place: u32| ring.name(place);
     let by = name(place);
     let neighbour = |side| name(ring.neighbour(place, side));
     let what = match cause {
@@ -123,7 +123,10 @@ pub(super) fn in_words(ring: &Ring, Fault { place, round, cause }: Fault) -> Str
             format!("{} sent {}, which has no place there", neighbour(side), show(received))
         }
         Cause::OutOfTurn { side } => {
-            format!("{} sent more than anybody can who waits for both neighbours", neighbour(side))
+            format!(
+                "{} sent more than a member can that waits for both neighbours",
+                neighbour(side)
+            )
         }
         Cause::Silence { side: Some(side) } => {
             format!("{} did not answer in time", neighbour(side))

@@ -30,7 +30,7 @@ pub(super) const OLDEST_VERSION: u32 = 2;
 /// An action of a member, or an event that it observed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Entry {
+pub(super) enum Entry {
     /// The first entry: the draw and the member.
     Transcript(Header),
     /// The second entry: the attestations of all members by place. They identify the session.
@@ -90,17 +90,17 @@ impl Entry {
 /// The draw and the member that a transcript belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Header {
+pub(super) struct Header {
     /// The version of the layout.
-    pub version: u32,
+    pub(super) version: u32,
     /// The name of the draw.
-    pub draw: String,
+    pub(super) draw: String,
     /// The number of the draw.
-    pub number: u64,
+    pub(super) number: u64,
     /// The digest of the ring.
-    pub ring: Digest,
+    pub(super) ring: Digest,
     /// The member that holds the transcript.
-    pub member: String,
+    pub(super) member: String,
 }
 
 /// A hash chain over entries.
@@ -139,7 +139,7 @@ pub(super) struct Transcript {
     file: Option<BufWriter<File>>,
     calendar: Calendar,
     /// The last time stamp in it.
-    told: Option<Timestamp>,
+    last_time: Option<Timestamp>,
 }
 
 /// The reason for which there is no transcript.
@@ -149,7 +149,7 @@ pub enum NoTranscript {
     /// The file exists: the member has taken part in this draw, or in one whose transcript has the
     /// same name.
     #[error(
-        "{} exists: this member has taken part in that draw, or in another that gives the file the same name. If in that one: a draw that is held again until somebody likes the result is none; agree with the others on a new number and say why. If in another: --transcript takes another file", .0.display()
+        "{} exists: this member has taken part in that draw, or in another that gives the file the same name. If in that one: a draw that is held again until a member likes the result is none; agree with the others on a new number and say why. If in another: --transcript takes another file", .0.display()
     )]
     Exists(PathBuf),
     /// The file cannot be written.
@@ -191,7 +191,7 @@ impl Transcript {
     }
 
     fn of(file: Option<BufWriter<File>>) -> Self {
-        Self { chain: Chain::new(), file, calendar: Calendar::new(), told: None }
+        Self { chain: Chain::new(), file, calendar: Calendar::new(), last_time: None }
     }
 
     fn file(&mut self) -> io::Result<&mut BufWriter<File>> {
@@ -211,9 +211,9 @@ impl Transcript {
     }
 
     /// Adds a time stamp for the next entry, unless the time is the same as before.
-    pub(super) fn tell_time(&mut self) -> io::Result<()> {
+    pub(super) fn add_time(&mut self) -> io::Result<()> {
         let now = self.calendar.now();
-        if self.told.replace(now) != Some(now) {
+        if self.last_time.replace(now) != Some(now) {
             self.add(&Entry::Clock(now))?;
         }
         Ok(())
@@ -221,7 +221,7 @@ impl Transcript {
 
     /// Adds an event with its time stamp.
     pub(super) fn note(&mut self, entry: &Entry) -> io::Result<()> {
-        self.tell_time()?;
+        self.add_time()?;
         self.add(entry)?;
         Ok(())
     }

@@ -29,8 +29,8 @@ use super::ring::Ring;
 use super::signed::Verdict;
 use super::status::in_words;
 use reading::Reading;
-pub use reading::{Times, Unusable};
-use statements::Signed;
+pub use reading::Times;
+use statements::Statements;
 
 /// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -127,30 +127,30 @@ pub fn verify(ring: &Ring, transcripts: &[(String, Vec<u8>)]) -> Verification {
         missing: Vec::new(),
         findings: Vec::new(),
     };
-    let mut sittings: Vec<Session> = Vec::new();
+    let mut sessions: Vec<Session> = Vec::new();
     for (source, content) in transcripts {
         match Reading::read(content, ring, digest) {
-            Ok(reading) => found.take(ring, source, reading, &mut sittings),
+            Ok(reading) => found.take(ring, source, reading, &mut sessions),
             Err(why) => {
                 found.unusable.push(Refused { source: source.clone(), why: why.to_string() });
             }
         }
     }
-    let name = |place: u32| ring.member(place).name.clone();
+    let name = |place: u32| ring.name(place).to_owned();
     let is_absent = |place: &u32| {
-        let mut all = sittings.iter();
+        let mut all = sessions.iter();
         all.all(|it| it.readings[*place as usize].is_none())
     };
     found.missing = (0..ring.len()).filter(is_absent).map(name).collect();
-    let signed: Vec<Signed<'_>> =
-        sittings.iter().map(|it| Signed::new(ring, &it.readings)).collect();
+    let statements: Vec<Statements<'_>> =
+        sessions.iter().map(|it| Statements::new(ring, &it.readings)).collect();
     // A statement made in one session says nothing about another.
-    for (session, signed) in sittings.iter().zip(&signed) {
-        found.findings.extend(session.check(ring, signed));
+    for (session, statements) in sessions.iter().zip(&statements) {
+        found.findings.extend(session.check(ring, statements));
     }
-    found.findings.extend(drawn_twice(ring, &signed));
-    found.findings.extend(two_faced(ring, &sittings));
-    let mut leaders: Vec<u32> = signed.iter().filter_map(Signed::leader).collect();
+    found.findings.extend(drawn_twice(ring, &statements));
+    found.findings.extend(two_faced(ring, &sessions));
+    let mut leaders: Vec<u32> = statements.iter().filter_map(Statements::leader).collect();
     leaders.dedup();
     found.leader = match leaders[..] {
         [leader] => Some(name(leader)),
@@ -168,46 +168,43 @@ struct Session {
 
 impl Session {
     /// All findings about this session.
-    fn check(&self, ring: &Ring, signed: &Signed<'_>) -> Vec<Finding> {
+    fn check(&self, ring: &Ring, statements: &Statements<'_>) -> Vec<Finding> {
         let mut found = Vec::new();
         let mut is_sound = vec![false; self.readings.len()];
         for reading in self.readings.iter().flatten() {
             match conduct::check(ring, reading) {
                 Ok(()) => is_sound[reading.place as usize] = true,
-                Err(breach) => {
-                    let name = ring.member(reading.place).name.clone();
-                    found.push(Finding::proven(name, breach));
-                }
+                Err(breach) => found.push(Finding::proven(ring.name(reading.place), breach)),
             }
         }
-        found.extend(links::check(ring, &self.readings, signed));
-        found.extend(signed.check(&is_sound));
+        found.extend(links::check(ring, &self.readings, statements));
+        found.extend(statements.check(&is_sound));
         if found.is_empty() {
-            found.extend(signed.silence_of_somebody());
+            found.extend(statements.unexplained_silence());
         }
         found
     }
 }
 
 /// Findings against members that signed a conclusion in two sessions of one draw.
-fn drawn_twice(ring: &Ring, sittings: &[Signed<'_>]) -> Vec<Finding> {
+fn drawn_twice(ring: &Ring, sessions: &[Statements<'_>]) -> Vec<Finding> {
     let twice = |place: &u32| {
-        let all = sittings.iter();
+        let all = sessions.iter();
         all.filter(|it| it.is_signed_by(*place)).count() > 1
     };
     let places = (0..ring.len()).filter(twice);
     places
         .map(|place| {
             let what = "took part in two sittings of this draw, which is held once".to_owned();
-            Finding::proven(ring.member(place).name.clone(), what)
+            Finding::proven(ring.name(place), what)
         })
         .collect()
 }
 
 /// Findings against members that kept one link and changed the other between two sessions. An
 /// honest member that loses one link closes both.
-fn two_faced(ring: &Ring, sittings: &[Session]) -> Vec<Finding> {
-    let seated: Vec<&[Attestation]> = sittings
+fn two_faced(ring: &Ring, sessions: &[Session]) -> Vec<Finding> {
+    let seated: Vec<&[Attestation]> = sessions
         .iter()
         .filter_map(|it| it.readings.iter().flatten().next())
         .map(Reading::seated)
@@ -222,31 +219,31 @@ fn two_faced(ring: &Ring, sittings: &[Session]) -> Vec<Finding> {
     });
     places
         .map(|place| {
-            let what = "told some members of one link of its own, and others of another, so that they sat in two sittings".to_owned();
-            Finding::proven(ring.member(place).name.clone(), what)
+            let what = "told some members of one link of its own, and others of another, so that they sat in two sessions".to_owned();
+            Finding::proven(ring.name(place), what)
         })
         .collect()
 }
 
 impl Verification {
     /// Takes in a transcript that counts.
-    fn take(&mut self, ring: &Ring, source: &str, reading: Reading, sittings: &mut Vec<Session>) {
-        let member = ring.member(reading.place).name.clone();
+    fn take(&mut self, ring: &Ring, source: &str, reading: Reading, sessions: &mut Vec<Session>) {
+        let member = ring.name(reading.place);
         self.transcripts.push(Heard {
             source: source.to_owned(),
-            member: member.clone(),
+            member: member.to_owned(),
             session: reading.session,
             entries: reading.entries.len(),
             verdict: verdict_in_words(ring, reading.verdict),
             times: reading.times(),
         });
-        let at = sittings.iter().position(|it| it.id == reading.session);
+        let at = sessions.iter().position(|it| it.id == reading.session);
         let at = at.unwrap_or_else(|| {
-            sittings
+            sessions
                 .push(Session { id: reading.session, readings: vec![None; ring.members.len()] });
-            sittings.len() - 1
+            sessions.len() - 1
         });
-        let slot = &mut sittings[at].readings[reading.place as usize];
+        let slot = &mut sessions[at].readings[reading.place as usize];
         match slot {
             None => *slot = Some(reading),
             // The holder signs its transcript twice, and any reader can cut a copy at the first
@@ -262,14 +259,26 @@ impl Verification {
 }
 
 impl Finding {
-    fn proven(who: String, what: String) -> Self {
-        Self { who: vec![who], weight: Weight::Proven, what }
+    fn new<'n>(weight: Weight, who: impl IntoIterator<Item = &'n str>, what: String) -> Self {
+        Self { who: who.into_iter().map(str::to_owned).collect(), weight, what }
+    }
+
+    fn proven(who: &str, what: String) -> Self {
+        Self::new(Weight::Proven, [who], what)
+    }
+
+    fn unanswered(who: &str, what: String) -> Self {
+        Self::new(Weight::Unanswered, [who], what)
+    }
+
+    fn open(what: String) -> Self {
+        Self::new(Weight::Open, [], what)
     }
 }
 
 fn verdict_in_words(ring: &Ring, verdict: Verdict) -> String {
     match verdict {
-        Verdict::Elected { leader, .. } => format!("saw {} elected", ring.member(leader).name),
+        Verdict::Elected { leader, .. } => format!("saw {} elected", ring.name(leader)),
         Verdict::Fault(fault) => in_words(ring, fault),
     }
 }

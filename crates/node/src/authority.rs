@@ -8,15 +8,15 @@
 
 pub mod quorum;
 
-use hustings_authority::{KIND, mark_of};
+use hustings_authority::{KIND, tag_of};
 use hustings_protocol::names::member_id;
 use hustings_protocol::tenure::Message;
 use hustings_protocol::{Duration, Instant, MemberId};
 
 pub use hustings_authority::{
-    Fence, FenceLog, Heard, Held, InFlight, LeaseClient, LeaseEvent, LeaseEvents, LeaseWatch,
-    Remember, Request, Seen, StoreTag, StoreTerms, WorkGuard, era, fence_log, holds, in_flight,
-    last_will, lease_client, store, store_id, voter_file,
+    Fence, FenceLog, Heard, Held, InFlight, LastWill, LeaseClient, LeaseEvent, LeaseEvents,
+    LeaseWatch, Remember, Request, Seen, StoreTag, StoreTerms, WorkGuard, era, holds, in_flight,
+    store, store_id, voter_file,
 };
 use quorum::{Act, Quorum};
 
@@ -150,7 +150,7 @@ impl Authority {
     /// Its authority `theirs` must be the same as this one ([`is_also`](Self::is_also)). Voters
     /// ignore it: they remember their grants themselves.
     pub(crate) fn hear_fence(&self, by: MemberId, theirs: u64, fence: Fence, holds: bool) {
-        let store = mark_of(theirs);
+        let store = tag_of(theirs);
         match self {
             Self::Nobody | Self::Quorum(_) => {}
             Self::Store { lease_client, .. } => {

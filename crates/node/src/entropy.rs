@@ -36,7 +36,7 @@ impl Entropy {
     /// A source whose numbers follow from `seed`.
     #[cfg(test)]
     pub(crate) fn seeded(seed: u64) -> Self {
-        use hustings_system::calendar::calendar;
+        use hustings_system::clock::calendar;
         use rand_core::{Rng, SeedableRng};
         let mut rng = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(seed);
         Self {

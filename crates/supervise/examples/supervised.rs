@@ -21,7 +21,7 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use hustings_authority::last_will::LastWill;
+use hustings_authority::LastWill;
 use hustings_authority::{Fence, Held, InFlight};
 use hustings_protocol::leadership::{Leadership, Mode, Peer};
 use hustings_protocol::{Instant, MemberId};

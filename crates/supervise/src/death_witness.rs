@@ -30,13 +30,18 @@
 //! which the worker receives itself. If a program signals both processes, as a service manager
 //! does, the worker receives the signal twice.
 
-mod watch;
 mod worker;
 
 use std::io;
 use std::process::ExitCode;
 
-pub use hustings_authority::last_will::LastWill;
+use rustix::process::Pid;
+
+use crate::last_will;
+use crate::processes::{Ending, SWEEP_EVERY, send};
+use crate::watcher::{self, WatchedChild, Watcher};
+pub use hustings_authority::LastWill;
+use hustings_system::clock;
 pub use worker::Worker;
 
 /// The role of this process.
@@ -74,6 +79,36 @@ pub enum Split {
 pub fn split() -> io::Result<Split> {
     match Worker::of_this_process()? {
         Some(worker) => Ok(Split::Worker(worker)),
-        None => watch::keep().map(|ending| Split::DeathWitness(ExitCode::from(ending.code()))),
+        None => watch().map(|ending| Split::DeathWitness(ExitCode::from(ending.code()))),
+    }
+}
+
+/// Starts the worker. Returns when the worker has ended, nothing is left of it, and its last will
+/// has been sent.
+fn watch() -> io::Result<Ending> {
+    let poller = watcher::begin(c"hustings-keeper")?;
+    let (worker, socket) = Worker::start()?;
+    let mut watcher = Watcher::new(poller, socket);
+    let mut worker = WatchedChild::new(Pid::from_child(&worker));
+    let mut last_will = LastWill::default();
+    while worker.reap()? {
+        let again_at = worker.ending.map(|_| clock::now() + SWEEP_EVERY);
+        for signal in watcher.wait(again_at)? {
+            if worker.ending.is_none() {
+                send(worker.pid, signal);
+            }
+        }
+        read_last_will(&mut watcher, &mut last_will);
+    }
+    // No process that could write is left: the received lines are complete.
+    read_last_will(&mut watcher, &mut last_will);
+    last_will::send(&last_will);
+    Ok(worker.ending.ok_or(io::ErrorKind::NotFound)?)
+}
+
+/// Reads the last line that the worker has written. An invalid line withdraws the last will.
+fn read_last_will(watcher: &mut Watcher, last_will: &mut LastWill) {
+    if let Some(line) = watcher.peer.arrived().last() {
+        *last_will = last_will::from_line(line).unwrap_or_default();
     }
 }

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::thread::sleep;
 use std::time::Duration;
 
-use hustings_authority::last_will::LastWill;
+use hustings_authority::LastWill;
 
 /// The number of copies of each datagram. Datagrams get lost, and no process is left to notice.
 const TIMES: u32 = 3;
@@ -19,9 +19,9 @@ const APART: Duration = Duration::from_millis(3);
 const END: &str = ".";
 
 /// Encodes a last will as one line: addresses, each with its datagram.
-pub(crate) fn to_line(words: &LastWill) -> String {
+pub(crate) fn to_line(last_will: &LastWill) -> String {
     let mut line = String::new();
-    for (address, bytes) in &words.0 {
+    for (address, bytes) in &last_will.0 {
         line += &format!("{address} {} ", hex::encode(bytes));
     }
     line + END
@@ -30,27 +30,27 @@ pub(crate) fn to_line(words: &LastWill) -> String {
 /// Decodes a line of [`to_line`]. Returns `None` if the line is invalid or incomplete.
 pub(crate) fn from_line(line: &str) -> Option<LastWill> {
     let mut parts = line.split(' ');
-    let mut words = Vec::new();
+    let mut releases = Vec::new();
     loop {
         let address = parts.next()?;
         if address == END {
-            return parts.next().is_none().then_some(LastWill(words));
+            return parts.next().is_none().then_some(LastWill(releases));
         }
-        words.push((address.parse().ok()?, hex::decode(parts.next()?).ok()?));
+        releases.push((address.parse().ok()?, hex::decode(parts.next()?).ok()?));
     }
 }
 
 /// Sends a dead member's last will. The first copy of each datagram leaves at once. Returns when
 /// the last copy has left.
-pub(crate) fn send(words: &LastWill) {
+pub(crate) fn send(last_will: &LastWill) {
     for round in 0..TIMES {
-        if words.0.is_empty() {
+        if last_will.0.is_empty() {
             return;
         }
         if round > 0 {
             sleep(APART);
         }
-        for (address, bytes) in &words.0 {
+        for (address, bytes) in &last_will.0 {
             // A datagram that cannot be sent or gets lost only costs time: the tenure expires.
             let _ = send_one(*address, bytes);
         }
@@ -69,21 +69,21 @@ fn send_one(address: SocketAddr, bytes: &[u8]) -> std::io::Result<usize> {
 mod tests {
     use super::*;
 
-    fn words() -> LastWill {
+    fn last_will() -> LastWill {
         let to = |address: &str| address.parse().expect("an address");
         LastWill(vec![(to("127.0.0.1:4101"), vec![0, 255, 16]), (to("[fe80::1%3]:4102"), vec![])])
     }
 
     #[test]
     fn last_will_survives_encoding_and_decoding() {
-        for words in [words(), LastWill::default()] {
-            assert_eq!(from_line(&to_line(&words)), Some(words));
+        for last_will in [last_will(), LastWill::default()] {
+            assert_eq!(from_line(&to_line(&last_will)), Some(last_will));
         }
     }
 
     #[test]
     fn incomplete_line_is_refused() {
-        let line = to_line(&words());
+        let line = to_line(&last_will());
         for length in 0..line.len() {
             assert_eq!(from_line(&line[..length]), None, "{}", &line[..length]);
         }

@@ -14,7 +14,7 @@ mod last_will;
 mod line_reader;
 mod poller;
 mod processes;
-mod step_down;
+mod watcher;
 pub mod workload;
 
-pub use step_down::StepDown;
+pub use workload::StepDown;

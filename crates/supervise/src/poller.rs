@@ -49,7 +49,14 @@ impl Poller {
 
     /// Waits until a signal arrives, one of `files` becomes readable or ends, or the boot clock
     /// reaches `moment`. May return early: the caller must read the clock again.
-    pub(crate) fn wait(&self, files: &[BorrowedFd<'_>], moment: Option<Instant>) -> io::Result<()> {
+    ///
+    /// Returns the signals sent to this process since the last call, without those typed at a
+    /// terminal: all processes of the terminal receive these themselves.
+    pub(crate) fn wait(
+        &mut self,
+        files: &[BorrowedFd<'_>],
+        moment: Option<Instant>,
+    ) -> io::Result<Vec<Signal>> {
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once(moment))?;
         let mut polled = vec![
             PollFd::new(self.signals.get_read(), PollFlags::IN),
@@ -57,14 +64,12 @@ impl Poller {
         ];
         polled.extend(files.iter().map(|file| PollFd::new(file, PollFlags::IN)));
         match poll(&mut polled, None) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Ok(_) | Err(Errno::INTR) => Ok(self.sent()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Returns the signals sent to this process since the last call, without those typed at a
-    /// terminal: all processes of the terminal receive these themselves.
-    pub(crate) fn sent(&mut self) -> Vec<Signal> {
+    fn sent(&mut self) -> Vec<Signal> {
         let mut sent = Vec::new();
         for info in self.signals.pending() {
             let is_typed = info.si_code == SENT_BY_THE_SYSTEM;
@@ -105,7 +110,7 @@ mod tests {
 
     #[test]
     fn wait_ends_at_its_instant_and_not_before() -> io::Result<()> {
-        let poller = Poller::begin([])?;
+        let mut poller = Poller::begin([])?;
         for moment in [Instant(0), clock::now()] {
             poller.wait(&[], Some(moment))?;
         }
@@ -115,7 +120,8 @@ mod tests {
         }
         let (mut theirs, ours) = UnixStream::pair()?;
         theirs.write_all(b"word")?;
-        poller.wait(&[ours.as_fd()], None)
+        poller.wait(&[ours.as_fd()], None)?;
+        Ok(())
     }
 
     #[test]
@@ -124,8 +130,7 @@ mod tests {
         assert_eq!(poller.sent(), []);
         kill_process(getpid(), Signal::USR2)?;
         let sent = loop {
-            poller.wait(&[], None)?;
-            let sent = poller.sent();
+            let sent = poller.wait(&[], None)?;
             if !sent.is_empty() {
                 break sent;
             }

@@ -124,7 +124,7 @@ impl Sweep {
     /// process, until [`reap`] finds no child. If a pass fails, for example because no descriptor
     /// is free to read `/proc`, the next one may succeed.
     pub(crate) fn go(&mut self) {
-        let killed = kill_descendants();
+        let killed = listed_descendants().and_then(|found| kill_all(&found).map(|()| found));
         if self.complain_at.is_some_and(|time| time <= clock::now()) {
             self.complain_at = None;
             let complaint = match killed {
@@ -138,14 +138,6 @@ impl Sweep {
             let _ = writeln!(io::stderr(), "warning: {complaint}");
         }
     }
-}
-
-/// Kills the descendants of this process. It may miss some: repeat it until [`reap`] finds no
-/// child.
-fn kill_descendants() -> io::Result<Vec<Process>> {
-    let found = listed_descendants()?;
-    kill_all(&found)?;
-    Ok(found)
 }
 
 /// Kills the children of a process.

@@ -58,7 +58,6 @@
 //! - A machine that was suspended wakes the command at the same time as the guardian. Only the
 //!   resource can refuse what the command does in that moment, by its fence.
 
-mod back_off;
 mod deadline;
 mod error;
 mod guardian;
@@ -66,21 +65,22 @@ mod guardian_client;
 mod guardian_timeout;
 mod heartbeat;
 mod ipc;
-mod launch;
 mod lease_binding;
 mod lease_notice;
-mod orphans;
 mod program;
 pub(crate) mod signals;
 mod stages;
 mod supervisor;
+mod warden;
 
 use std::ffi::OsString;
+use std::fmt;
+use std::pin::Pin;
 use std::time::Duration;
 
+pub use crate::watcher::adopt_orphans;
 pub use error::Error;
 pub use lease_binding::LeaseBinding;
-pub use orphans::adopt_orphans;
 pub use stages::stage_main;
 pub use supervisor::supervise;
 
@@ -121,4 +121,27 @@ pub enum AtEnd {
     Resign,
     /// Starts the command again, after a pause that grows with each start up to a bound.
     Restart,
+}
+
+/// A request that this member give up leadership of a group. The receiver carries it out, even if
+/// the requester has gone. A request that is dropped was not carried out, for example because the
+/// agent ends.
+pub struct StepDown(Pin<Box<dyn Future<Output = ()> + Send>>);
+
+impl StepDown {
+    /// Creates a request that `give_up` carries out. Nothing happens before that.
+    pub fn new(give_up: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(Box::pin(give_up))
+    }
+
+    /// Gives up leadership. When this returns, the observers of the group have been notified.
+    pub async fn carry_out(self) {
+        self.0.await;
+    }
+}
+
+impl fmt::Debug for StepDown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StepDown")
+    }
 }

@@ -273,7 +273,7 @@ fn rand_seed() -> [u8; 32] {
     if let Err(error) = getrandom::fill(&mut seed) {
         // The calendar and the process id are the remaining values that distinguish incarnations.
         tracing::warn!("no randomness of the system: {error}");
-        let calendar = hustings_system::calendar::calendar();
+        let calendar = hustings_system::clock::calendar();
         seed[..8].copy_from_slice(&calendar.to_le_bytes());
         seed[8..12].copy_from_slice(&std::process::id().to_le_bytes());
     }

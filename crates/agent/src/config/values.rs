@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use hustings_protocol::Duration;
 use hustings_protocol::announce::Takeover;
-pub use hustings_system::values::{Refusal, duration, place, some_time};
+pub use hustings_system::{Refusal, duration, place, some_time};
 
 use super::presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS, TTL_BOUNDS, WAIT_BOUNDS};
 use super::{MULTICAST_V6, needs_zone};

@@ -24,6 +24,48 @@ use super::messages::{
     RangeRequest, RangeResponse, TxnRequest, TxnResponse, WatchRequest, WatchResponse,
 };
 
+/// A request of one of etcd's calls.
+pub(super) trait EtcdRequest: Message + Clone + 'static {
+    /// The path of the call.
+    const PATH: &'static str;
+    type Answer: Message + Default + 'static;
+}
+
+impl EtcdRequest for RangeRequest {
+    const PATH: &'static str = "/etcdserverpb.KV/Range";
+    type Answer = RangeResponse;
+}
+
+impl EtcdRequest for TxnRequest {
+    const PATH: &'static str = "/etcdserverpb.KV/Txn";
+    type Answer = TxnResponse;
+}
+
+impl EtcdRequest for LeaseGrantRequest {
+    const PATH: &'static str = "/etcdserverpb.Lease/LeaseGrant";
+    type Answer = LeaseGrantResponse;
+}
+
+impl EtcdRequest for LeaseRevokeRequest {
+    const PATH: &'static str = "/etcdserverpb.Lease/LeaseRevoke";
+    type Answer = LeaseRevokeResponse;
+}
+
+impl EtcdRequest for LeaseKeepAliveRequest {
+    const PATH: &'static str = "/etcdserverpb.Lease/LeaseKeepAlive";
+    type Answer = LeaseKeepAliveResponse;
+}
+
+impl EtcdRequest for WatchRequest {
+    const PATH: &'static str = "/etcdserverpb.Watch/Watch";
+    type Answer = WatchResponse;
+}
+
+impl EtcdRequest for AuthenticateRequest {
+    const PATH: &'static str = "/etcdserverpb.Auth/Authenticate";
+    type Answer = AuthenticateResponse;
+}
+
 /// The metadata key with which a client asks a server without a leader to refuse a request.
 const HAS_LEADER: &str = "hasleader";
 /// The metadata that carries the token of a login.
@@ -45,19 +87,19 @@ impl From<Status> for CallError {
 }
 
 /// Requests and answers on a stream that both sides leave open.
-pub(super) struct CallStream<Q, A> {
-    requests: mpsc::Sender<Q>,
-    answers: Streaming<A>,
+pub(super) struct CallStream<R: EtcdRequest> {
+    requests: mpsc::Sender<R>,
+    answers: Streaming<R::Answer>,
 }
 
-impl<Q, A> CallStream<Q, A> {
-    pub(super) async fn send(&mut self, request: Q) -> Result<(), CallError> {
+impl<R: EtcdRequest> CallStream<R> {
+    pub(super) async fn send(&mut self, request: R) -> Result<(), CallError> {
         let sent = self.requests.send(request).await;
         sent.map_err(|_| CallError::Other("the stream has ended".to_owned()))
     }
 
     /// Returns the next answer, or `None` if the server has ended the stream.
-    pub(super) async fn next(&mut self) -> Result<Option<A>, CallError> {
+    pub(super) async fn next(&mut self) -> Result<Option<R::Answer>, CallError> {
         Ok(self.answers.message().await?)
     }
 }
@@ -82,86 +124,40 @@ impl EtcdClient {
         Ok(client)
     }
 
-    pub(super) async fn range(
-        &mut self,
-        request: RangeRequest,
-    ) -> Result<RangeResponse, CallError> {
-        self.call("/etcdserverpb.KV/Range", request).await
-    }
-
-    pub(super) async fn txn(&mut self, request: TxnRequest) -> Result<TxnResponse, CallError> {
-        self.call("/etcdserverpb.KV/Txn", request).await
-    }
-
-    pub(super) async fn lease_grant(
-        &mut self,
-        request: LeaseGrantRequest,
-    ) -> Result<LeaseGrantResponse, CallError> {
-        self.call("/etcdserverpb.Lease/LeaseGrant", request).await
-    }
-
-    pub(super) async fn lease_revoke(
-        &mut self,
-        request: LeaseRevokeRequest,
-    ) -> Result<LeaseRevokeResponse, CallError> {
-        self.call("/etcdserverpb.Lease/LeaseRevoke", request).await
-    }
-
-    /// Opens a stream of keep-alives and sends the first one.
-    pub(super) async fn lease_keep_alive(
-        &mut self,
-        first: LeaseKeepAliveRequest,
-    ) -> Result<CallStream<LeaseKeepAliveRequest, LeaseKeepAliveResponse>, CallError> {
-        self.stream("/etcdserverpb.Lease/LeaseKeepAlive", first).await
-    }
-
-    pub(super) async fn watch(
-        &mut self,
-        request: WatchRequest,
-    ) -> Result<CallStream<WatchRequest, WatchResponse>, CallError> {
-        self.stream("/etcdserverpb.Watch/Watch", request).await
-    }
-
     async fn log_in(&mut self) -> Result<(), CallError> {
         let Some(Login { user, password }) = self.login.clone() else {
             return Ok(());
         };
         self.token = None;
         let request = AuthenticateRequest { name: user, password };
-        let path = "/etcdserverpb.Auth/Authenticate";
-        let answer: AuthenticateResponse = self.call_once(path, request).await?;
-        let token = answer.token.parse();
+        let token = self.call_once(request).await?.token.parse();
         let token = token.map_err(|error| CallError::Other(format!("invalid token: {error}")))?;
         self.token = Some(token);
         Ok(())
     }
 
-    async fn call<Q, A>(&mut self, path: &'static str, request: Q) -> Result<A, CallError>
-    where
-        Q: Message + Clone + 'static,
-        A: Message + Default + 'static,
-    {
-        let mut answer = self.call_once(path, request.clone()).await;
+    /// Sends a request and returns its answer.
+    pub(super) async fn call<R: EtcdRequest>(
+        &mut self,
+        request: R,
+    ) -> Result<R::Answer, CallError> {
+        let mut answer = self.call_once(request.clone()).await;
         if self.must_log_in_again(&answer) {
             self.log_in().await?;
-            answer = self.call_once(path, request).await;
+            answer = self.call_once(request).await;
         }
         Ok(answer?)
     }
 
-    async fn stream<Q, A>(
+    /// Opens a stream of requests and answers, and sends the first request.
+    pub(super) async fn stream<R: EtcdRequest>(
         &mut self,
-        path: &'static str,
-        first: Q,
-    ) -> Result<CallStream<Q, A>, CallError>
-    where
-        Q: Message + Clone + 'static,
-        A: Message + Default + 'static,
-    {
-        let mut stream = self.stream_once(path, first.clone()).await;
+        first: R,
+    ) -> Result<CallStream<R>, CallError> {
+        let mut stream = self.stream_once(first.clone()).await;
         if self.must_log_in_again(&stream) {
             self.log_in().await?;
-            stream = self.stream_once(path, first).await;
+            stream = self.stream_once(first).await;
         }
         Ok(stream?)
     }
@@ -173,35 +169,23 @@ impl EtcdClient {
         refused && self.login.is_some()
     }
 
-    async fn call_once<Q, A>(&mut self, path: &'static str, request: Q) -> Result<A, Status>
-    where
-        Q: Message + 'static,
-        A: Message + Default + 'static,
-    {
+    async fn call_once<R: EtcdRequest>(&mut self, request: R) -> Result<R::Answer, Status> {
         self.ready().await?;
-        let (path, request) = (PathAndQuery::from_static(path), self.request(request));
-        let codec = ProstCodec::<Q, A>::default();
+        let (path, request) = (PathAndQuery::from_static(R::PATH), self.request(request));
+        let codec = ProstCodec::<R, R::Answer>::default();
         let answer = self.grpc.unary(request, path, codec).await?;
         Ok(answer.into_inner())
     }
 
-    async fn stream_once<Q, A>(
-        &mut self,
-        path: &'static str,
-        first: Q,
-    ) -> Result<CallStream<Q, A>, Status>
-    where
-        Q: Message + 'static,
-        A: Message + Default + 'static,
-    {
+    async fn stream_once<R: EtcdRequest>(&mut self, first: R) -> Result<CallStream<R>, Status> {
         self.ready().await?;
         let (requests, receiver) = mpsc::channel(1);
         // The server opens its side only when it has received a request.
         let sent = requests.try_send(first);
         sent.map_err(|_| Status::internal("the stream takes no request"))?;
-        let path = PathAndQuery::from_static(path);
+        let path = PathAndQuery::from_static(R::PATH);
         let request = self.request(ReceiverStream::new(receiver));
-        let codec = ProstCodec::<Q, A>::default();
+        let codec = ProstCodec::<R, R::Answer>::default();
         let answers = self.grpc.streaming(request, path, codec).await?;
         Ok(CallStream { requests, answers: answers.into_inner() })
     }

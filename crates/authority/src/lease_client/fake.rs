@@ -29,9 +29,9 @@ pub(super) fn sleep_machine(time: StdDuration) {
 
 /// A store that several members share.
 #[derive(Clone)]
-pub(super) struct Shop(Arc<Mutex<Books>>);
+pub(super) struct FakeStore(Arc<Mutex<StoreState>>);
 
-pub(super) struct Books {
+pub(super) struct StoreState {
     /// The number of tenures granted.
     pub(super) count: u64,
     pub(super) holder: Option<Entry>,
@@ -57,9 +57,9 @@ pub(super) struct Entry {
     until: Instant,
 }
 
-impl Shop {
+impl FakeStore {
     pub(super) fn open(ttl: StdDuration) -> Self {
-        Self(Arc::new(Mutex::new(Books {
+        Self(Arc::new(Mutex::new(StoreState {
             count: 0,
             holder: None,
             delays: (StdDuration::ZERO, StdDuration::ZERO),
@@ -72,33 +72,33 @@ impl Shop {
         })))
     }
 
-    pub(super) fn books(&self) -> MutexGuard<'_, Books> {
+    pub(super) fn state(&self) -> MutexGuard<'_, StoreState> {
         self.0.lock().unwrap()
     }
 
-    pub(super) fn member(&self, member: u64) -> Fake {
-        Fake { shop: self.clone(), member, granted: 0, last_count: None, identity: None }
+    pub(super) fn member(&self, member: u64) -> FakeAccess {
+        FakeAccess { store: self.clone(), member, granted: 0, last_count: None, identity: None }
     }
 
     /// Carries out a request, even if the requester has stopped waiting.
     async fn carry_out<T: Send + 'static>(
         &self,
         name: &'static str,
-        act: impl Fn(&mut Books) -> Result<T, StoreError> + Send + 'static,
+        act: impl Fn(&mut StoreState) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let shop = self.clone();
-        let (there, back) = shop.books().delays;
+        let store = self.clone();
+        let (there, back) = store.state().delays;
         let answer = tokio::spawn(async move {
             tokio::time::sleep(there).await;
             let answer = {
-                let mut books = shop.books();
-                books.asked.push(name);
-                match books.refusal.clone() {
+                let mut state = store.state();
+                state.asked.push(name);
+                match state.refusal.clone() {
                     Some(why) => Err(StoreError::Refused(why)),
                     None => {
-                        let answer = act(&mut books);
-                        if books.twice {
-                            _ = act(&mut books);
+                        let answer = act(&mut state);
+                        if state.twice {
+                            _ = act(&mut state);
                         }
                         answer
                     }
@@ -111,7 +111,7 @@ impl Shop {
     }
 }
 
-impl Books {
+impl StoreState {
     fn live(&self) -> Option<Entry> {
         self.holder.filter(|holder| clock() <= holder.until)
     }
@@ -122,32 +122,32 @@ impl Books {
 }
 
 /// The access of one member.
-pub(super) struct Fake {
-    shop: Shop,
+pub(super) struct FakeAccess {
+    store: FakeStore,
     member: u64,
     granted: u64,
     last_count: Option<u64>,
     identity: Option<u64>,
 }
 
-impl Store for Fake {
+impl Store for FakeAccess {
     async fn acquire(&mut self) -> Result<Grant, StoreError> {
         let member = self.member;
-        let act = move |books: &mut Books| {
-            if let Some(why) = &books.block {
+        let act = move |state: &mut StoreState| {
+            if let Some(why) = &state.block {
                 return Err(StoreError::Blocked(why.clone()));
             }
-            let live = books.live().filter(|holder| holder.member != member);
+            let live = state.live().filter(|holder| holder.member != member);
             if let Some(holder) = live {
                 return Ok(Err(holder));
             }
-            books.count += 1;
-            let (count, until) = (books.count, books.until());
-            books.holder = Some(Entry { member, count, until });
-            Ok(Ok((count, books.ttl)))
+            state.count += 1;
+            let (count, until) = (state.count, state.until());
+            state.holder = Some(Entry { member, count, until });
+            Ok(Ok((count, state.ttl)))
         };
-        let answer = self.shop.carry_out("acquire", act).await?;
-        self.identity = self.shop.books().identity;
+        let answer = self.store.carry_out("acquire", act).await?;
+        self.identity = self.store.state().identity;
         match answer {
             Ok((count, ttl)) => {
                 self.granted = count;
@@ -166,24 +166,24 @@ impl Store for Fake {
 
     async fn renew(&mut self) -> Result<StdDuration, StoreError> {
         let (member, granted) = (self.member, self.granted);
-        let act = move |books: &mut Books| {
-            let live = books.live();
+        let act = move |state: &mut StoreState| {
+            let live = state.live();
             let mine = live.filter(|holder| (holder.member, holder.count) == (member, granted));
             let mut mine = mine.ok_or(StoreError::Gone)?;
-            mine.until = books.until();
-            books.holder = Some(mine);
-            Ok(books.ttl)
+            mine.until = state.until();
+            state.holder = Some(mine);
+            Ok(state.ttl)
         };
-        self.shop.carry_out("renew", act).await
+        self.store.carry_out("renew", act).await
     }
 
     async fn release(&mut self) -> Result<(), StoreError> {
         let member = self.member;
-        let act = move |books: &mut Books| {
-            books.holder = books.holder.filter(|holder| holder.member != member);
+        let act = move |state: &mut StoreState| {
+            state.holder = state.holder.filter(|holder| holder.member != member);
             Ok(())
         };
-        self.shop.carry_out("release", act).await
+        self.store.carry_out("release", act).await
     }
 
     async fn wait_released(&mut self) -> Result<(), StoreError> {
@@ -199,6 +199,6 @@ impl Store for Fake {
     }
 
     fn place(&self) -> String {
-        "the shop".to_owned()
+        "the store".to_owned()
     }
 }

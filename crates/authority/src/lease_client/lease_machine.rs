@@ -4,7 +4,6 @@ mod high_water;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use hustings_protocol::tenure::drift;
 use hustings_protocol::{Duration, Instant};
@@ -12,7 +11,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::watch;
 
-use super::fence_gossip::FenceGossip;
+use super::Published;
 use super::persist_retry::PersistRetry;
 use crate::store::{Grant, StoreError};
 use crate::{Fence, Held, LeaseEvent, LeaseEvents, Request, Seen, StoreTerms, era};
@@ -53,7 +52,7 @@ pub(super) struct LeaseMachine {
     terms: StoreTerms,
     rng: Xoshiro256PlusPlus,
     shown: watch::Sender<Option<Held>>,
-    words: (usize, LeaseEvents),
+    events: (usize, LeaseEvents),
     is_nominated: bool,
     is_healthy: bool,
     /// True if the client's handle was dropped.
@@ -75,15 +74,19 @@ pub(super) struct LeaseMachine {
     below_mark: Option<BelowMark>,
     /// True if the store can report when tenure is free.
     can_watch: bool,
-    /// The high-water mark: the highest fence that the store reported or another member claimed.
-    highest: Option<Fence>,
-    /// The mark when the store was last asked. An answer may be older than claims received since,
-    /// but not older than this.
-    highest_when_asked: Option<Fence>,
-    /// The highest fence that another member claimed.
+    /// The high-water mark of the member's own store, and those of stores that may be its own.
+    seen: Seen,
+    /// A copy of the marks from when the store was last asked. An answer may be older than claims
+    /// received since, but not older than this.
+    when_asked: Seen,
+    /// The highest fence of the own store that another member claimed to this process.
     heard: Option<Fence>,
-    /// Claims that do not count until it is known whether they are of the same store.
-    fence_gossip: FenceGossip,
+    /// True if the store has reported its identity to this process. From then on only claims for
+    /// that store count.
+    is_identified: bool,
+    /// True if the store reported another identity to this process than to an earlier one. It is
+    /// another store, or has lost all its state.
+    is_replaced: bool,
     persist_retry: PersistRetry,
     /// The last refusal reported. Each one is reported once.
     refusal: Option<String>,
@@ -93,10 +96,10 @@ impl LeaseMachine {
     pub(super) fn new(
         clock: fn() -> Instant,
         terms: StoreTerms,
-        high_water: Seen,
+        seen: Seen,
         shown: watch::Sender<Option<Held>>,
-        words: (usize, LeaseEvents),
-        is_stuck: &Arc<AtomicBool>,
+        events: (usize, LeaseEvents),
+        published: Arc<Published>,
     ) -> Self {
         // Randomness only keeps clients from asking in step. If there is none, the clock suffices.
         let seed = getrandom::u64().unwrap_or_else(|_| clock().0);
@@ -105,7 +108,7 @@ impl LeaseMachine {
             terms,
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             shown,
-            words,
+            events,
             is_nominated: false,
             is_healthy: true,
             is_left: false,
@@ -117,11 +120,12 @@ impl LeaseMachine {
             shut_out: None,
             below_mark: None,
             can_watch: true,
-            highest: high_water.highest,
-            highest_when_asked: high_water.highest,
+            when_asked: seen.clone(),
+            seen,
             heard: None,
-            fence_gossip: FenceGossip::new(high_water.store, high_water.heard),
-            persist_retry: PersistRetry::new(Arc::clone(is_stuck)),
+            is_identified: false,
+            is_replaced: false,
+            persist_retry: PersistRetry::new(published),
             refusal: None,
         };
         if lease_machine.is_over() {
@@ -195,7 +199,7 @@ impl LeaseMachine {
 // Handlers: one per input. They decide; the transitions below act.
 impl LeaseMachine {
     /// Ends a tenure that has expired. Called before each decision.
-    pub(super) fn look_at_the_clock(&mut self) {
+    pub(super) fn check_clock(&mut self) {
         if self.tenure.is_some_and(|held| held.until <= self.now()) {
             self.lose(self.now());
             self.pause(Duration::ZERO);
@@ -204,7 +208,7 @@ impl LeaseMachine {
 
     pub(super) fn on_request(&mut self, request: Request) {
         match request {
-            Request::Acquire => self.stand(),
+            Request::Acquire => self.campaign(),
             Request::Withdraw => self.withdraw(),
             Request::Release => self.give_up(),
             Request::Transfer { .. } if self.tenure.is_none() => {} // there is nothing to transfer
@@ -219,27 +223,27 @@ impl LeaseMachine {
         self.withdraw();
     }
 
-    /// Records the mark before the store is asked for tenure.
+    /// Records the marks before the store is asked for tenure.
     pub(super) fn on_ask(&mut self) {
-        self.highest_when_asked = self.highest;
-        self.fence_gossip.on_ask();
+        self.when_asked.clone_from(&self.seen);
     }
 
     /// Handles a grant. Returns the tenure to publish once its fence is persisted.
     pub(super) fn on_grant(&mut self, grant: Grant, read_at: Instant) -> Option<Held> {
-        if !self.fence_gossip.is_told() {
-            self.count_in(self.fence_gossip.of_any()); // the store grants without an identity: the claims may be its own
+        if !self.is_identified {
+            // The store grants without an identity: the claims may be its own.
+            self.count_in(|marks| marks.heard.values().max().copied());
         }
         let Some(fence) = era::fence(self.terms.era, grant.count) else {
-            self.leave_over();
+            self.note_leftover();
             let (count, group) = (grant.count, &self.terms.group);
             self.end_era(format!(
                 "the store counts {count} tenures of group `{group}`, more than an era has: raise `era` on all members"
             ));
             return None;
         };
-        if self.highest_when_asked >= Some(fence) {
-            self.leave_over();
+        if self.when_asked.highest >= Some(fence) {
+            self.note_leftover();
             self.on_set_back(fence);
             return None;
         }
@@ -247,7 +251,7 @@ impl LeaseMachine {
             self.on_overtaken(fence);
             return None;
         }
-        self.highest = Some(fence);
+        self.seen.highest = Some(fence);
         self.let_in();
         let until = read_at + self.usable(grant.ttl.into());
         Some(Held { fence, until })
@@ -255,7 +259,7 @@ impl LeaseMachine {
 
     /// Handles the result of persisting a granted fence. `None` means that the result is not known
     /// yet.
-    pub(super) fn on_remembered(
+    pub(super) fn on_persisted(
         &mut self,
         held: Held,
         read_at: Instant,
@@ -267,7 +271,7 @@ impl LeaseMachine {
             None if self.now() < held.until => self.persist_retry.note(), // the writing thread has not reported yet
             None => {
                 self.persist_retry.hang();
-                self.tell(LeaseEvent::Failed(
+                self.emit(LeaseEvent::Failed(
                     "the fence that was granted is not remembered yet, and its time is over: the disk hangs, or is far too slow: see to the \
                      state directory"
                         .to_owned(),
@@ -278,19 +282,19 @@ impl LeaseMachine {
             _ if self.heard >= Some(held.fence) => self.on_overtaken(held.fence),
             Some(Ok(())) if self.now() < held.until && self.campaigns() => self.win(held, read_at),
             Some(Err(error)) => {
-                self.tell(LeaseEvent::Failed(format!(
+                self.emit(LeaseEvent::Failed(format!(
                     "the fence that was granted could not be remembered, so tenure is not taken: {error}: see to the state directory"
                 )));
-                self.leave_over();
+                self.note_leftover();
             }
-            Some(Ok(())) | None => self.leave_over(), // too late, or not wanted any more
+            Some(Ok(())) | None => self.note_leftover(), // too late, or not wanted any more
         }
     }
 
     /// Handles a claim of `fence`, or of a higher one, that arrived while the store granted `fence`
     /// or while that was persisted.
     fn on_overtaken(&mut self, fence: Fence) {
-        self.leave_over();
+        self.note_leftover();
         match self.heard == Some(fence) {
             true => self.on_set_back(fence),
             // An operator may have revoked the tenure at the store, and the store granted another.
@@ -308,7 +312,7 @@ impl LeaseMachine {
             StoreError::Held { lasts, .. } => {
                 self.refuse(why);
                 self.pause(lasts.map_or(self.terms.ttl, Duration::from));
-                self.on_told(last_count);
+                self.on_count(last_count);
             }
             StoreError::Blocked(_) => {
                 self.shut_out(why);
@@ -317,19 +321,19 @@ impl LeaseMachine {
             // The store may have carried out a request that it did not answer.
             StoreError::Gone | StoreError::Refused(_) | StoreError::Unavailable(_) => {
                 self.refuse(why);
-                self.leave_over();
+                self.note_leftover();
             }
         }
     }
 
     /// Handles an attempt that a command made obsolete. The store may have carried it out.
     pub(super) fn on_given_up(&mut self) {
-        self.leave_over();
+        self.note_leftover();
         self.attempt_at = self.now();
     }
 
     pub(super) fn on_renewed(&mut self, read_at: Instant, ttl: Duration) {
-        self.look_at_the_clock(); // an answer after the end has no effect
+        self.check_clock(); // an answer after the end has no effect
         if let Some(held) = self.tenure {
             let until = read_at + self.usable(ttl);
             self.hold(Held { until, ..held }, read_at);
@@ -337,7 +341,7 @@ impl LeaseMachine {
     }
 
     pub(super) fn on_not_renewed(&mut self, denied: &StoreError) {
-        self.look_at_the_clock();
+        self.check_clock();
         if self.tenure.is_none() {
             return;
         }
@@ -348,7 +352,7 @@ impl LeaseMachine {
                 self.pause(Duration::ZERO);
             }
             StoreError::Refused(_) | StoreError::Blocked(_) | StoreError::Unavailable(_) => {
-                let soon = self.chance(Duration(self.terms.answer_within.0 / 4));
+                let soon = self.jitter(Duration(self.terms.answer_within.0 / 4));
                 self.renew_at = self.now() + soon;
             }
         }
@@ -370,7 +374,7 @@ impl LeaseMachine {
     }
 
     /// Handles the store's report that tenure may be free.
-    pub(super) fn on_freed(&mut self) {
+    pub(super) fn on_maybe_free(&mut self) {
         self.attempt_at = self.now();
     }
 
@@ -385,7 +389,7 @@ impl LeaseMachine {
 // Transitions: the only code that writes the tenure. The published state changes first, then the
 // event is sent.
 impl LeaseMachine {
-    fn stand(&mut self) {
+    fn campaign(&mut self) {
         self.is_nominated = true;
         if self.tenure.is_none() {
             self.attempt_at = self.now();
@@ -409,7 +413,7 @@ impl LeaseMachine {
     fn win(&mut self, held: Held, read_at: Instant) {
         self.refusal = None;
         self.hold(held, read_at);
-        self.tell(LeaseEvent::Gained(held.fence));
+        self.emit(LeaseEvent::Gained(held.fence));
     }
 
     fn hold(&mut self, held: Held, read_at: Instant) {
@@ -424,7 +428,7 @@ impl LeaseMachine {
         if let Some(held) = self.tenure.take() {
             self.shown.send_replace(None);
             self.leftover = Some(Leftover { until: in_background_until, was_held: true });
-            self.tell(LeaseEvent::Lost(held.fence));
+            self.emit(LeaseEvent::Lost(held.fence));
         }
     }
 
@@ -437,7 +441,7 @@ impl LeaseMachine {
     }
 
     /// Records that the store may have granted a tenure that is not held.
-    fn leave_over(&mut self) {
+    fn note_leftover(&mut self) {
         self.leftover = Some(Leftover { until: self.background_end(), was_held: false });
         self.pause(Duration::ZERO);
     }
@@ -449,27 +453,27 @@ impl LeaseMachine {
     /// Postpones the next attempt by `at_least` and a random time, so that two clients do not
     /// collide.
     fn pause(&mut self, at_least: Duration) {
-        let chance = self.chance(self.terms.answer_within);
-        self.attempt_at = self.now() + at_least + chance;
+        let jitter = self.jitter(self.terms.answer_within);
+        self.attempt_at = self.now() + at_least + jitter;
     }
 
     /// Returns a random time of at least an eighth of `most`, so that a store that fails at once is
     /// not asked again at once.
-    fn chance(&mut self, most: Duration) -> Duration {
+    fn jitter(&mut self, most: Duration) -> Duration {
         let least = most.0 / 8;
         Duration(least + self.rng.next_u64() % (most.0 - least).max(1))
     }
 
     fn refuse(&mut self, why: String) {
         if self.refusal.as_ref() != Some(&why) {
-            self.tell(LeaseEvent::Refused(why.clone()));
+            self.emit(LeaseEvent::Refused(why.clone()));
             self.refusal = Some(why);
         }
     }
 
-    fn tell(&self, word: LeaseEvent) {
-        let (group, words) = &self.words;
+    fn emit(&self, event: LeaseEvent) {
+        let (group, events) = &self.events;
         // Without a receiver the agent is shutting down.
-        _ = words.send((*group, word));
+        _ = events.send((*group, event));
     }
 }

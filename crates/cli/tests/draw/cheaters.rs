@@ -38,9 +38,9 @@ async fn draw(members: usize, options: &str, cheaters: Segment) -> Drawn {
                 let segment = cheaters.clone();
                 let cheater =
                     Cheater::new(place as u32, members as u32, table.ring.config, segment);
-                others.push(table.ring_driver(place, cheater));
+                others.push(table.seat(place, cheater));
             }
-            false => honest.push(table.ring_driver(place, Wagner::new())),
+            false => honest.push(table.seat(place, Wagner::new())),
         }
     }
     let honest = conclusions(honest).await;
@@ -259,8 +259,8 @@ async fn member_that_is_silent_when_it_loses_wins_all_completed_draws() {
     let aborter = format!("m{SEAT}");
     for _ in 0..20 {
         let mut table = Table::lay(4, "respond_within = \"2s\"").await;
-        let silent = table.ring_driver(SEAT as usize, Aborter::default());
-        let others = [0, 1, 3].map(|place| table.ring_driver(place, Wagner::new()));
+        let silent = table.seat(SEAT as usize, Aborter::default());
+        let others = [0, 1, 3].map(|place| table.seat(place, Wagner::new()));
         let honest = conclusions(others).await;
         silent.abort();
         let leaders: Vec<_> = honest.iter().map(|it| it.leader.as_deref()).collect();

@@ -1,4 +1,4 @@
-//! Links of which one end misbehaves.
+//! Sides of which one end misbehaves.
 
 use std::sync::Arc;
 
@@ -50,8 +50,8 @@ async fn both_ends_agree_on_a_link_id_that_no_other_link_has() {
     let (left, right) = open(&one, &other).await;
     let (left, mut right) = (left.unwrap(), right.unwrap());
     assert_eq!(left.session, right.session);
-    left.say(Frame::Begun);
-    assert_eq!(right.hear().await, Ok(Frame::Begun));
+    left.send(Frame::Begun);
+    assert_eq!(right.receive().await, Ok(Frame::Begun));
     let (again, _) = open(&one, &other).await;
     assert_ne!(again.unwrap().session, left.session);
 }
@@ -142,6 +142,6 @@ async fn altered_or_oversized_frame_breaks_the_link() {
             Link::open(right, Side::Left, &other)
         );
         assert!(left.is_ok());
-        assert_eq!(right.unwrap().hear().await, Err(expected));
+        assert_eq!(right.unwrap().receive().await, Err(expected));
     }
 }

@@ -20,8 +20,8 @@ use crate::connect::Connector;
 use crate::link::{Broken, Ends, Link, Meter};
 use crate::participant::NoDraw;
 use crate::rendezvous::Rendezvous;
-use crate::ring_driver::{RingDriver, System};
-use crate::signed::{Conclusion, Frame, SignedMessage, Statement, Verdict, Words};
+use crate::ring_driver::{OsRandomness, RingDriver};
+use crate::signed::{Conclusion, Frame, NumberedMessage, SignedMessage, Statement, Verdict};
 use crate::status::{DrawStatus, State};
 use crate::table::{Table, conclusions, leader};
 use crate::transcript::Transcript;
@@ -49,7 +49,7 @@ async fn sit(table: &Table, place: usize, listener: tokio::net::TcpListener) -> 
     let Ok(gathered) = rendezvous.gather(&mut connect).await else {
         panic!("the draw has begun without m{place}");
     };
-    let ring_driver = RingDriver::new(Wagner::new(), &ends.ring, ends.place, System);
+    let ring_driver = RingDriver::new(Wagner::new(), &ends.ring, ends.place, OsRandomness);
     let transcript = Transcript::create(&participant.transcript).unwrap();
     let session = Session::new(ends, gathered, ring_driver, transcript, connect.herald());
     (session, status)
@@ -79,13 +79,13 @@ fn elected(leader: u32, messages: u64) -> Verdict {
 #[tokio::test]
 async fn member_that_signs_several_results_is_convicted_without_harm() {
     let mut table = Table::lay(4, PATIENT).await;
-    let honest: Vec<_> = (0..3).map(|it| table.ring_driver(it, Wagner::new())).collect();
+    let honest: Vec<_> = (0..3).map(|it| table.seat(it, Wagner::new())).collect();
     let listener = table.listeners[3].take().unwrap();
     let (session, status) = sit(&table, 3, listener).await;
     for messages in 1..4 {
         let statement = signs(&table, 3, &session, elected(1, messages));
         for side in Side::BOTH {
-            session.links.to(side).say(Frame::Statement(statement.clone()));
+            session.links[side].send(Frame::Statement(statement.clone()));
         }
     }
     let held = session.hold(&status, std::future::pending());
@@ -113,39 +113,44 @@ async fn dropped_agreeing_statements_are_requested_again() {
     let of_m2 = signs(&table, 2, &m0, own);
     m0.on_statement(Side::Left, &of_m2).ok().unwrap();
     for session in [&mut m0, &mut m1] {
-        session.state(own).ok().unwrap();
+        session.sign_verdict(own).ok().unwrap();
     }
     assert!(!m1.result_votes.knows(2, own), "it was dropped");
     // Both handle frames until m0 has answered the request.
-    while !m0.right.has_asked_again {
-        let frame = m0.links.right.hear().await;
+    while !m0.traffic.right.has_asked_again {
+        let frame = m0.links.right.receive().await;
         m0.on_frame(Side::Right, frame).ok().unwrap();
     }
     while !m1.result_votes.knows(2, own) {
-        let frame = m1.links.left.hear().await;
+        let frame = m1.links.left.receive().await;
         m1.on_frame(Side::Left, frame).ok().unwrap();
     }
     // A second request gets no answer. The frame sent after it is the next one to arrive.
-    m0.links.to(Side::Right).say(Frame::Linked);
-    while m1.links.left.hear().await != Ok(Frame::Linked) {}
+    m0.links[Side::Right].send(Frame::Linked);
+    while m1.links.left.receive().await != Ok(Frame::Linked) {}
     m0.on_again(Side::Right);
-    m0.links.to(Side::Right).say(Frame::Linked);
-    assert_eq!(m1.links.left.hear().await, Ok(Frame::Linked));
+    m0.links[Side::Right].send(Frame::Linked);
+    assert_eq!(m1.links.left.receive().await, Ok(Frame::Linked));
 }
 
 /// Lets m0 send its first message to m1. The closures may change it before and after it is signed.
 async fn hears_first(
-    spoil_words: impl FnOnce(&mut Words),
+    spoil_numbered: impl FnOnce(&mut NumberedMessage),
     spoil_signed: impl FnOnce(&mut SignedMessage),
 ) -> (Session<Wagner>, String) {
     let (table, [(m0, _), (mut m1, _), _m2, _m3]) = all_sit().await;
     m1.begin().ok().unwrap();
-    let mut words =
-        Words { number: 1, entry: 4, head: Bytes([3; 32]), message: Message::Flip(Flip::Heads) };
-    spoil_words(&mut words);
-    let mut signed = SignedMessage::sign(&table.secrets[0], &m0.way_to(Side::Right), words);
+    let mut numbered = NumberedMessage {
+        number: 1,
+        entry: 4,
+        head: Bytes([3; 32]),
+        message: Message::Flip(Flip::Heads),
+    };
+    spoil_numbered(&mut numbered);
+    let mut signed =
+        SignedMessage::sign(&table.secrets[0], &m0.direction_to(Side::Right), numbered);
     spoil_signed(&mut signed);
-    m0.links.to(Side::Right).say(Frame::SignedMessage(signed));
+    m0.links[Side::Right].send(Frame::SignedMessage(signed));
     hear(&mut m1, Side::Left).await;
     m1.transcript.sync().unwrap();
     let transcript = fs::read_to_string(table.transcript(1)).unwrap();
@@ -155,18 +160,18 @@ async fn hears_first(
 #[tokio::test]
 async fn message_unsigned_or_out_of_sequence_breaks_the_link() {
     let (m1, transcript) = hears_first(|_| {}, |_| {}).await;
-    assert!(!m1.left.broken && m1.left.heard == 1);
+    assert!(!m1.traffic.left.broken && m1.traffic.left.last_heard.number == 1);
     assert!(transcript.contains("\"heard\""), "{transcript}");
-    type Spoil = (fn(&mut Words), fn(&mut SignedMessage));
+    type Spoil = (fn(&mut NumberedMessage), fn(&mut SignedMessage));
     let spoils: [Spoil; 4] = [
         (|it| it.number = 2, |_| {}),
         (|it| it.number = 0, |_| {}),
         (|_| {}, |it| it.signature.0[0] ^= 1),
         (|_| {}, |it| it.content.message = Message::Flip(Flip::Tails)),
     ];
-    for (number, (words, signed)) in spoils.into_iter().enumerate() {
-        let (m1, transcript) = hears_first(words, signed).await;
-        assert!(m1.left.broken && m1.left.heard == 0, "{number}");
+    for (number, (numbered, signed)) in spoils.into_iter().enumerate() {
+        let (m1, transcript) = hears_first(numbered, signed).await;
+        assert!(m1.traffic.left.broken && m1.traffic.left.last_heard.number == 0, "{number}");
         assert!(!transcript.contains("\"heard\""), "{number}: {transcript}");
         assert!(transcript.contains("wrong signature"), "{transcript}");
     }
@@ -179,14 +184,19 @@ async fn message_with_an_earlier_entry_breaks_the_link() {
         let (table, [(m0, _), (mut m1, _), _m2, _m3]) = all_sit().await;
         m1.begin().ok().unwrap();
         for (number, entry) in [(1, 4), (2, second)] {
-            let words =
-                Words { number, entry, head: Bytes([3; 32]), message: Message::Flip(Flip::Heads) };
-            let signed = SignedMessage::sign(&table.secrets[0], &m0.way_to(Side::Right), words);
-            m0.links.to(Side::Right).say(Frame::SignedMessage(signed));
+            let numbered = NumberedMessage {
+                number,
+                entry,
+                head: Bytes([3; 32]),
+                message: Message::Flip(Flip::Heads),
+            };
+            let signed =
+                SignedMessage::sign(&table.secrets[0], &m0.direction_to(Side::Right), numbered);
+            m0.links[Side::Right].send(Frame::SignedMessage(signed));
             hear(&mut m1, Side::Left).await;
         }
-        assert_eq!(m1.left.broken, is_broken, "{second}");
-        assert_eq!(m1.left.heard, 2 - u64::from(is_broken), "{second}");
+        assert_eq!(m1.traffic.left.broken, is_broken, "{second}");
+        assert_eq!(m1.traffic.left.last_heard.number, 2 - u64::from(is_broken), "{second}");
     }
 }
 
@@ -195,13 +205,13 @@ async fn rendezvous_frames_are_refused_during_a_draw() {
     let (_table, [(mut m0, _), ..]) = all_sit().await;
     let here = m0.seated[2].clone();
     for frame in [Frame::Linked, Frame::Here(here), Frame::Begun] {
-        m0.left.broken = false;
+        m0.traffic.left.broken = false;
         m0.on_frame(Side::Left, Ok(frame)).ok().unwrap();
-        assert!(m0.left.broken);
+        assert!(m0.traffic.left.broken);
     }
-    m0.left.broken = false;
+    m0.traffic.left.broken = false;
     m0.on_frame(Side::Left, Ok(Frame::Again)).ok().unwrap();
-    assert!(!m0.left.broken);
+    assert!(!m0.traffic.left.broken);
 }
 
 #[tokio::test]
@@ -211,14 +221,14 @@ async fn foreign_or_excess_statements_break_the_link() {
     for _ in 0..16 {
         m0.on_statement(Side::Left, &statement).ok().unwrap();
     }
-    assert!(!m0.left.broken, "as many as somebody may have to pass on");
+    assert!(!m0.traffic.left.broken, "as many as somebody may have to pass on");
     m0.on_statement(Side::Left, &statement).ok().unwrap();
-    assert!(m0.left.broken);
+    assert!(m0.traffic.left.broken);
     let own_sitting = std::mem::replace(&mut m1.session, Bytes([9; 32]));
     let foreign = signs(&table, 3, &m1, elected(1, 8));
     m1.session = own_sitting;
     m1.on_statement(Side::Right, &foreign).ok().unwrap();
-    assert!(m1.right.broken && !m1.result_votes.knows(3, foreign.verdict));
+    assert!(m1.traffic.right.broken && !m1.result_votes.knows(3, foreign.verdict));
     m1.transcript.sync().unwrap();
     let transcript = fs::read_to_string(table.transcript(1)).unwrap();
     assert!(transcript.contains("wrong signature"), "{transcript}");
@@ -233,7 +243,7 @@ async fn member_with_a_verdict_and_no_links_is_done() {
         m0.lose(side, &Broken::Closed).ok().unwrap();
     }
     assert!(!m0.is_done(), "it has come to nothing yet");
-    m0.state(elected(2, 8)).ok().unwrap();
+    m0.sign_verdict(elected(2, 8)).ok().unwrap();
     assert!(m0.is_done());
 }
 
@@ -254,7 +264,7 @@ async fn told_while_it_lasts(direction: &str) {
         tokio::spawn(
             async move { participant.draw(listener, &status, std::future::pending()).await },
         );
-    let others = [1, 2].map(|it| table.ring_driver(it, Wagner::new()));
+    let others = [1, 2].map(|it| table.seat(it, Wagner::new()));
     // m3 is present and sends nothing, so that the first round does not end.
     let listener = table.listeners[3].take().unwrap();
     let silent = sit(&table, 3, listener).await;
@@ -269,8 +279,8 @@ async fn told_while_it_lasts(direction: &str) {
     assert_eq!(status.state, State::Drawing, "{status:?}");
     assert_eq!(status.basic_rounds, 1, "{status:?}");
     drop(silent);
-    for ring_driver in others.into_iter().chain([first]) {
-        ring_driver.abort();
+    for task in others.into_iter().chain([first]) {
+        task.abort();
     }
 }
 
@@ -278,11 +288,11 @@ async fn told_while_it_lasts(direction: &str) {
 #[tokio::test]
 async fn all_bytes_sent_are_counted_at_the_end() {
     let (_table, seats) = all_sit().await;
-    let held = seats.map(|(ring_driver, status)| {
-        let meters = ring_driver.links.meters();
+    let held = seats.map(|(session, status)| {
+        let meters = session.links.both().map(Link::meter);
         tokio::spawn(async move {
             let stop = std::future::pending();
-            let status = ring_driver.hold(&status, stop).await.ok().expect("it is held");
+            let status = session.hold(&status, stop).await.ok().expect("it is held");
             (status, meters)
         })
     });
@@ -297,8 +307,8 @@ async fn all_bytes_sent_are_counted_at_the_end() {
 #[tokio::test]
 async fn seen_leader_is_reported_while_signatures_are_exchanged() {
     let (_table, [(mut m0, status), ..]) = all_sit().await;
-    m0.state(elected(2, 8)).ok().unwrap();
-    status.send_if_modified(|it| m0.tell(it));
+    m0.sign_verdict(elected(2, 8)).ok().unwrap();
+    status.send_if_modified(|it| m0.update(it));
     let status = status.borrow();
     assert_eq!(status.state, State::Confirming);
     assert_eq!(status.seen.as_deref(), Some("m2"));
@@ -309,10 +319,14 @@ async fn seen_leader_is_reported_while_signatures_are_exchanged() {
 async fn fault_after_an_election_is_reported_and_is_no_fault() {
     let (table, [(mut m0, status), ..]) = all_sit().await;
     let own = elected(2, 8);
-    m0.state(own).ok().unwrap();
-    m0.state(Verdict::Fault(Fault { place: 0, round: 2, cause: Cause::Told { side: Side::Left } }))
-        .ok()
-        .unwrap();
+    m0.sign_verdict(own).ok().unwrap();
+    m0.sign_verdict(Verdict::Fault(Fault {
+        place: 0,
+        round: 2,
+        cause: Cause::Told { side: Side::Left },
+    }))
+    .ok()
+    .unwrap();
     for place in 1..4 {
         let statement = signs(&table, place, &m0, own);
         m0.on_statement(Side::Left, &statement).ok().unwrap();
@@ -329,8 +343,8 @@ async fn fault_after_an_election_is_reported_and_is_no_fault() {
 async fn hear(session: &mut Session<Wagner>, side: Side) {
     let links = &mut session.links;
     let frame = match side {
-        Side::Left => links.left.hear().await,
-        Side::Right => links.right.hear().await,
+        Side::Left => links.left.receive().await,
+        Side::Right => links.right.receive().await,
     };
     session.on_frame(side, frame).ok().unwrap();
 }
@@ -350,7 +364,7 @@ async fn member_killed_after_signing_has_a_usable_transcript() {
 #[tokio::test]
 async fn disk_failure_is_a_fault_reported_to_all_at_once() {
     let mut table = Table::lay(4, PATIENT).await;
-    let honest: Vec<_> = (0..3).map(|it| table.ring_driver(it, Wagner::new())).collect();
+    let honest: Vec<_> = (0..3).map(|it| table.seat(it, Wagner::new())).collect();
     let listener = table.listeners[3].take().unwrap();
     let (mut session, status) = sit(&table, 3, listener).await;
     session.transcript.fill_disk();
@@ -385,7 +399,7 @@ async fn late_disk_failure_does_not_deny_a_result() {
 /// true if m0 keeps the link.
 async fn is_taken_to_be_there(spoil: fn(&mut Seating), forge: fn(&mut Attestation)) -> bool {
     let mut table = Table::lay(4, "").await;
-    let ring_driver = table.ring_driver(0, Wagner::new());
+    let task = table.seat(0, Wagner::new());
     let ends = ends(&table, 3);
     let stream = TcpStream::connect(&table.ring.members[0].address).await;
     let mut link = Link::open(stream.unwrap(), Side::Right, &ends).await.unwrap();
@@ -393,12 +407,12 @@ async fn is_taken_to_be_there(spoil: fn(&mut Seating), forge: fn(&mut Attestatio
     spoil(&mut seating);
     let mut here = Attestation::sign(&ends.secret, &ends.digest, seating);
     forge(&mut here);
-    link.say(Frame::Here(here));
+    link.send(Frame::Here(here));
     // m1 is missing, so m0 has nothing to send and closes the link only if the attestation is
     // invalid.
     let within = std::time::Duration::from_millis(700);
-    let heard = tokio::time::timeout(within, link.hear()).await;
-    ring_driver.abort();
+    let heard = tokio::time::timeout(within, link.receive()).await;
+    task.abort();
     heard.is_err()
 }
 
@@ -416,7 +430,7 @@ async fn attestation_with_wrong_link_place_or_key_is_refused() {
 #[tokio::test]
 async fn member_that_loses_its_link_as_others_begin_learns_it_at_once() {
     let mut table = Table::lay(4, "respond_within = \"1s\"").await;
-    let early: Vec<_> = [0, 2].map(|it| table.ring_driver(it, Wagner::new())).into();
+    let early: Vec<_> = [0, 2].map(|it| table.seat(it, Wagner::new())).into();
     let (participant, listener) = (table.participant(1), table.listeners[1].take().unwrap());
     let status = participant.status();
     let mut told = status.subscribe();
@@ -441,13 +455,13 @@ async fn member_that_loses_its_link_as_others_begin_learns_it_at_once() {
     let seating = Seating { place: 3, left: left.session, right: right.session };
     let here = Attestation::sign(&ends.secret, &ends.digest, seating);
     for link in [&left, &right] {
-        link.say(Frame::Here(here.clone()));
+        link.send(Frame::Here(here.clone()));
     }
     drop(told.wait_for(|it| it.state == State::Drawing).await.unwrap());
     drop((left, right));
     // Without this notice they would wait for two minutes.
-    for ring_driver in early {
-        let late = tokio::time::timeout(std::time::Duration::from_secs(30), ring_driver);
+    for task in early {
+        let late = tokio::time::timeout(std::time::Duration::from_secs(30), task);
         let late = late.await.unwrap().unwrap();
         assert!(matches!(late, Err(NoDraw::TooLate { .. })), "{late:?}");
     }

@@ -3,15 +3,15 @@
 
 use std::collections::VecDeque;
 
+use hustings_protocol::Instant;
 use hustings_protocol::wagner::Wagner;
-use hustings_protocol::{Instant, Outcome};
 
-use super::super::ring::{self, Ring};
-use super::super::ring_driver::{Chance, Effect, Honest, NoChance, RingDriver};
-use super::super::signed::Verdict;
-use super::super::status::show;
-use super::super::transcript::Entry;
 use super::reading::Reading;
+use crate::ring::Ring;
+use crate::ring_driver::{Effect, Honest, NoRandomness, Randomness, RingDriver};
+use crate::signed::Verdict;
+use crate::status::show;
+use crate::transcript::Entry;
 use hustings_protocol::wagner::fault::Side;
 
 /// Checks that the holder did what an honest member does.
@@ -26,7 +26,7 @@ pub(super) fn check(ring: &Ring, reading: &Reading) -> Result<(), String> {
 /// does.
 pub(super) fn active(ring: &Ring, reading: &Reading) -> Option<Vec<u32>> {
     let replay = replay(ring, reading).ok()?;
-    let progress = replay.ring_driver.player().progress()?;
+    let progress = replay.ring_driver.protocol().progress()?;
     Some(progress.active().iter().collect())
 }
 
@@ -74,12 +74,12 @@ impl Replay<'_> {
             Entry::Transcript(_) | Entry::Met(_) | Entry::Broken { .. } | Entry::Clock(_) => Ok(()),
             Entry::Began => {
                 self.settle()?;
-                let done = self.ring_driver.begin(now);
+                let done = self.ring_driver.start(now);
                 self.expect(done)
             }
             Entry::Heard { side, signed } => {
                 self.settle()?;
-                let done = self.ring_driver.hear(now, *side, signed.message);
+                let done = self.ring_driver.receive(now, *side, signed.message);
                 self.expect(done)
             }
             Entry::Silence => {
@@ -87,7 +87,7 @@ impl Replay<'_> {
                 if self.ring_driver.due().is_none() {
                     return Err("it complains of silence where no answer was due".to_owned());
                 }
-                let done = self.ring_driver.ring_out(now);
+                let done = self.ring_driver.time_out(now);
                 self.expect(done)
             }
             Entry::Withdrew => {
@@ -107,9 +107,9 @@ impl Replay<'_> {
                 if *side == Side::Left {
                     self.sent_left += 1;
                 }
-                let says = Effect::Say { side: *side, message: *message };
+                let sends = Effect::Send { side: *side, message: *message };
                 match honest {
-                    Some(effect) if effect == says => Ok(()),
+                    Some(effect) if effect == sends => Ok(()),
                     other => Err(format!(
                         "it sent {} to {} where an honest member {}",
                         show(*message),
@@ -130,21 +130,17 @@ impl Replay<'_> {
     }
 
     /// Takes in the effects of an honest member.
-    fn expect(&mut self, done: Result<Vec<Effect>, NoChance>) -> Result<(), String> {
-        let done = done
-            .map_err(|NoChance| "it did nothing where an honest member flips a coin".to_owned())?;
+    fn expect(&mut self, done: Result<Vec<Effect>, NoRandomness>) -> Result<(), String> {
+        let done = done.map_err(|NoRandomness| {
+            "it did nothing where an honest member flips a coin".to_owned()
+        })?;
         let mut sent_left = self.sent_left;
         for effect in done {
             match effect {
-                Effect::Report(Outcome::Nominee(leader)) => {
-                    self.verdict = Some(Verdict::Elected {
-                        leader: ring::place(leader.id),
-                        messages: sent_left,
-                    });
+                Effect::Report(outcome) => {
+                    self.verdict = Verdict::of(outcome, sent_left).or(self.verdict);
                 }
-                Effect::Report(Outcome::Fault(fault)) => self.verdict = Some(Verdict::Fault(fault)),
-                Effect::Report(_) => {} // not part of a draw's result
-                Effect::Say { side, .. } => {
+                Effect::Send { side, .. } => {
                     sent_left += u64::from(side == Side::Left);
                     self.due.push_back(effect);
                 }
@@ -167,7 +163,7 @@ impl Replay<'_> {
 
     fn in_words(&self, effect: Option<&Effect>) -> String {
         match effect {
-            Some(Effect::Say { side, message }) => {
+            Some(Effect::Send { side, message }) => {
                 format!("sends {} to {}", show(*message), self.neighbour(*side))
             }
             Some(Effect::Drew { .. }) => "flips a coin".to_owned(),
@@ -176,14 +172,14 @@ impl Replay<'_> {
     }
 
     fn neighbour(&self, side: Side) -> &str {
-        &self.ring.member(self.ring.neighbour(self.place, side)).name
+        self.ring.name(self.ring.neighbour(self.place, side))
     }
 }
 
 /// The random words of a transcript.
 struct Recorded(VecDeque<(u64, [u8; 16])>);
 
-impl Chance for Recorded {
+impl Randomness for Recorded {
     fn draw(&mut self) -> Option<(u64, [u8; 16])> {
         self.0.pop_front()
     }

@@ -4,19 +4,19 @@
 use hustings_protocol::wagner::Message;
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 
-use super::super::ring::Ring;
-use super::super::signed::Verdict;
-use super::super::status::{in_words, show};
-use super::super::transcript::Entry;
 use super::reading::Reading;
-use super::statements::Signed;
+use super::statements::Statements;
 use super::{Finding, Weight};
+use crate::ring::Ring;
+use crate::signed::Verdict;
+use crate::status::{in_words, show};
+use crate::transcript::Entry;
 
-/// All contradictions between the transcripts of one session. `signed` are the statements in them.
+/// All contradictions between the transcripts of one session. `statements` are those in them.
 pub(super) fn check(
     ring: &Ring,
     readings: &[Option<Reading>],
-    signed: &Signed<'_>,
+    statements: &Statements<'_>,
 ) -> Vec<Finding> {
     let at = |place: u32| readings[place as usize].as_ref();
     let mut found = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn check(
             0 => Gap::new(ring, left, 1, right).shown_two_ways(),
             _ => {
                 let gap = Gap::new(ring, left, absent, right);
-                let fault = || gap.fault_message(signed).filter(|_| !is_explained);
+                let fault = || gap.fault_message(statements).filter(|_| !is_explained);
                 gap.flips().or_else(fault)
             }
         });
@@ -67,7 +67,7 @@ fn is_own(fault: Fault) -> bool {
 /// has.
 fn check_link(ring: &Ring, sender: &Reading, side: Side, receiver: &Reading) -> Option<Finding> {
     let from = side.opposite();
-    let (name, other) = (name(ring, sender.place), name(ring, receiver.place));
+    let (name, other) = (ring.name(sender.place), ring.name(receiver.place));
     for signed in receiver.heard(from) {
         let sent = Entry::Sent { side, message: signed.message };
         let at = signed.entry as usize;
@@ -88,12 +88,12 @@ fn check_link(ring: &Ring, sender: &Reading, side: Side, receiver: &Reading) -> 
 
 /// The finding for a transcript that is shorter than what its holder signed. Any owner of a copy
 /// can cut a transcript, so this is no proof against the holder.
-pub(super) fn cut_off(name: String, holder: &Reading) -> Finding {
+pub(super) fn cut_off(name: &str, holder: &Reading) -> Finding {
     let entries = holder.entries.len();
     let what = format!(
         "signed more than the {entries} entries of the transcript that is handed in: it was cut off"
     );
-    Finding { who: vec![name], weight: Weight::Unanswered, what }
+    Finding::unanswered(name, what)
 }
 
 /// A run of neighbours that hand in no transcript, and the messages that the two members around
@@ -156,7 +156,7 @@ impl<'r> Gap<'r> {
             let what = format!(
                 "in Basic round {}, the flip of {} was shown as {} to {l} and as {} to {r}",
                 round + 1,
-                name(self.ring, place % self.ring.len()),
+                self.ring.name(place),
                 show(left),
                 show(right),
             );
@@ -172,7 +172,7 @@ impl<'r> Gap<'r> {
     fn passed_on(&self, round: usize) -> Option<Finding> {
         let (l, r) = self.ends();
         let ways =
-            [(&self.from_left, &self.to_right, &l, &r), (&self.from_right, &self.to_left, &r, &l)];
+            [(&self.from_left, &self.to_right, l, r), (&self.from_right, &self.to_left, r, l)];
         ways.into_iter().find_map(|(given, taken, giver, taker)| {
             (self.absent..self.members()).find_map(|before| {
                 let slot = round * self.members() + before;
@@ -193,7 +193,7 @@ impl<'r> Gap<'r> {
     }
 
     /// A fault message that came out of the gap and did not go in.
-    fn fault_message(&self, signed: &Signed<'_>) -> Option<Finding> {
+    fn fault_message(&self, statements: &Statements<'_>) -> Option<Finding> {
         let has = |messages: &[Message]| messages.contains(&Message::Fault);
         let went_in = has(&self.from_left) || has(&self.from_right);
         let told = |reading: &Reading, side| match reading.verdict {
@@ -201,7 +201,7 @@ impl<'r> Gap<'r> {
             Verdict::Elected { .. } => false,
         };
         let came_out = told(self.left, Side::Right) || told(self.right, Side::Left);
-        let noticed = self.places().filter_map(|it| signed.fault_of(it));
+        let noticed = self.places().filter_map(|it| statements.fault_of(it));
         let noticed: Vec<Fault> = noticed.filter(|it| is_own(*it)).collect();
         // These causes have findings of their own, with what the other transcripts show about them.
         let is_told = |it: &Fault| {
@@ -231,7 +231,7 @@ impl<'r> Gap<'r> {
     }
 
     fn finding(&self, weight: Weight, what: String) -> Finding {
-        Finding { who: self.places().map(|place| name(self.ring, place)).collect(), weight, what }
+        Finding::new(weight, self.places().map(|place| self.ring.name(place)), what)
     }
 
     /// The places of the members in the gap.
@@ -239,8 +239,8 @@ impl<'r> Gap<'r> {
         (1..=self.absent as u32).map(|step| (self.left.place + step) % self.ring.len())
     }
 
-    fn ends(&self) -> (String, String) {
-        (name(self.ring, self.left.place), name(self.ring, self.right.place))
+    fn ends(&self) -> (&str, &str) {
+        (self.ring.name(self.left.place), self.ring.name(self.right.place))
     }
 
     fn members(&self) -> usize {
@@ -252,8 +252,4 @@ impl<'r> Gap<'r> {
 /// position.
 fn flip(message: Option<&Message>) -> Option<Message> {
     message.copied().filter(|it| matches!(it, Message::Flip(_)))
-}
-
-pub(super) fn name(ring: &Ring, place: u32) -> String {
-    ring.member(place).name.clone()
 }

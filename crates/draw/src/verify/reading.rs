@@ -4,12 +4,12 @@ use hustings_protocol::wagner::Message;
 use hustings_protocol::wagner::fault::Side;
 use serde::{Deserialize, Serialize};
 
-use super::super::attestation::{self, Attestation};
-use super::super::bytes::Digest;
-use super::super::ring::Ring;
-use super::super::signed::{LinkDirection, SignedMessage, Statement, Verdict};
-use super::super::timestamp::Timestamp;
-use super::super::transcript::{Chain, Entry, Header, OLDEST_VERSION, VERSION};
+use crate::attestation::{self, Attestation};
+use crate::bytes::Digest;
+use crate::ring::{Ring, Sides};
+use crate::signed::{LastHeard, LinkDirection, SignedMessage, Statement, Verdict};
+use crate::timestamp::Timestamp;
+use crate::transcript::{Chain, Entry, Header, OLDEST_VERSION, VERSION};
 
 /// A transcript that counts.
 #[derive(Debug, Clone)]
@@ -39,8 +39,7 @@ pub struct Times {
 
 /// The reason for which a transcript does not count.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unusable {
+pub(super) enum Unusable {
     /// The file is empty.
     #[error("it is empty")]
     Empty,
@@ -119,9 +118,8 @@ impl Reading {
         for at in 2..reader.entries.len() {
             reader.check(at)?;
         }
-        let name = &ring.member(reader.place).name;
         let unsigned = || Unusable::Unsigned {
-            member: name.clone(),
+            member: ring.name(reader.place).to_owned(),
             line: reader.signed.map(|at| reader.line(at)),
         };
         let verdict = reader.verdict.ok_or_else(unsigned)?;
@@ -241,18 +239,10 @@ struct Reader<'r> {
     entries: Vec<Entry>,
     lines: Vec<usize>,
     heads: Vec<Digest>,
-    left: Port,
-    right: Port,
+    last_heard: Sides<LastHeard>,
     verdict: Option<Verdict>,
     /// The last entry read in which the holder signs everything before it.
     signed: Option<usize>,
-}
-
-/// The numbers of the last message read on one side.
-#[derive(Default)]
-struct Port {
-    heard: u64,
-    entry: Option<u64>,
 }
 
 impl<'r> Reader<'r> {
@@ -308,8 +298,7 @@ impl<'r> Reader<'r> {
             entries,
             lines,
             heads,
-            left: Port::default(),
-            right: Port::default(),
+            last_heard: Sides::default(),
             verdict: None,
             signed: None,
         })
@@ -322,7 +311,7 @@ impl<'r> Reader<'r> {
                 return Err(self.misplaced(at, "a transcript begins a second time"));
             }
             Entry::Met(_) => return Err(self.misplaced(at, "all gather a second time")),
-            Entry::Heard { side, signed } => self.check_said(at, side, &signed)?,
+            Entry::Heard { side, signed } => self.check_message(at, side, &signed)?,
             Entry::Statement(statement) => return self.check_statement(at, &statement),
             Entry::Began
             | Entry::Drew { .. }
@@ -335,7 +324,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    fn check_said(
+    fn check_message(
         &mut self,
         at: usize,
         side: Side,
@@ -343,17 +332,14 @@ impl<'r> Reader<'r> {
     ) -> Result<(), Unusable> {
         let (session, to) = (self.session, self.place);
         let from = self.ring.neighbour(to, side);
-        let speaker = self.ring.member(from);
-        let port = self.port(side);
-        if signed.number != port.heard + 1 || port.entry.is_some_and(|it| it >= signed.entry) {
+        let sender = self.ring.member(from);
+        if !self.last_heard[side].is_before(signed) {
             return Err(self.misplaced(at, "a message is missing, or heard twice"));
         }
-        port.heard = signed.number;
-        port.entry = Some(signed.entry);
-        let way = LinkDirection { session, from, to };
-        match signed.is_by(&speaker.key, &way) {
+        self.last_heard[side].advance(signed);
+        match signed.is_by(&sender.key, &LinkDirection { session, from, to }) {
             true => Ok(()),
-            false => Err(Unusable::Signature { line: self.line(at), of: speaker.name.clone() }),
+            false => Err(Unusable::Signature { line: self.line(at), of: sender.name.clone() }),
         }
     }
 
@@ -362,7 +348,7 @@ impl<'r> Reader<'r> {
             let member = self.ring.members.get(statement.place as usize);
             return Err(Unusable::Signature {
                 line: self.line(at),
-                of: member.map_or_else(|| "nobody".to_owned(), |it| it.name.clone()),
+                of: member.map_or_else(|| "no member".to_owned(), |it| it.name.clone()),
             });
         }
         if statement.place != self.place {
@@ -372,7 +358,7 @@ impl<'r> Reader<'r> {
         if (statement.entry, statement.head) != before {
             return Err(Unusable::Edited {
                 line: self.line(at),
-                of: self.ring.member(self.place).name.clone(),
+                of: self.ring.name(self.place).to_owned(),
             });
         }
         self.verdict = Some(statement.verdict);
@@ -387,13 +373,6 @@ impl<'r> Reader<'r> {
     fn misplaced(&self, at: usize, what: &'static str) -> Unusable {
         let line = self.line(at);
         Unusable::Misplaced { line, what }
-    }
-
-    fn port(&mut self, side: Side) -> &mut Port {
-        match side {
-            Side::Left => &mut self.left,
-            Side::Right => &mut self.right,
-        }
     }
 }
 

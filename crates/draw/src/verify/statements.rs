@@ -7,24 +7,24 @@ use hustings_protocol::wagner::Message;
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 use hustings_theory::wagner::stall::{StallLimit, false_alarm};
 
-use super::super::ring::Ring;
-use super::super::signed::{Statement, Verdict};
-use super::super::status::in_a_row;
-use super::super::transcript::Entry;
 use super::conduct;
-use super::links::{cut_off, name};
+use super::links::cut_off;
 use super::reading::Reading;
 use super::{Finding, Weight, verdict_in_words};
+use crate::ring::Ring;
+use crate::signed::{Statement, Verdict};
+use crate::status::in_a_row;
+use crate::transcript::Entry;
 
 /// The statements of all members in one session, collected from its transcripts.
-pub(super) struct Signed<'r> {
+pub(super) struct Statements<'r> {
     ring: &'r Ring,
     readings: &'r [Option<Reading>],
     /// Statements by place, in the order in which they were signed.
     by_place: Vec<Vec<&'r Statement>>,
 }
 
-impl<'r> Signed<'r> {
+impl<'r> Statements<'r> {
     pub(super) fn new(ring: &'r Ring, readings: &'r [Option<Reading>]) -> Self {
         let mut by_place = vec![Vec::new(); ring.members.len()];
         for statement in readings.iter().flatten().flat_map(Reading::statements) {
@@ -69,7 +69,7 @@ impl<'r> Signed<'r> {
     }
 
     fn names(&self, places: &[u32]) -> String {
-        let names: Vec<String> = places.iter().map(|it| name(self.ring, *it)).collect();
+        let names: Vec<&str> = places.iter().map(|it| self.ring.name(*it)).collect();
         names.join(" and ")
     }
 
@@ -86,7 +86,7 @@ impl<'r> Signed<'r> {
         let mut signed = self.by_place[holder.place as usize].iter();
         let misfit = signed.find(|it| !fits(it))?;
         let entries = misfit.entry;
-        let name = name(self.ring, holder.place);
+        let name = self.ring.name(holder.place);
         if entries >= holder.entries.len() as u64 {
             return Some(cut_off(name, holder));
         }
@@ -118,13 +118,13 @@ impl<'r> Signed<'r> {
             .collect();
         let what =
             format!("signed several results where there can be one: {}", signed.join(" and "));
-        (!is_honest).then(|| Finding::proven(name(self.ring, place), what))
+        (!is_honest).then(|| Finding::proven(self.ring.name(place), what))
     }
 
     fn withdrawal(&self, place: u32) -> Option<Finding> {
         let fault = self.fault_of(place)?;
         let what = "withdrew before the draw was over, by its own word: stopped, or its host failed it (a disk, randomness); whatever the reason, it is a veto".to_owned();
-        (fault.cause == Cause::Withdrawn).then(|| Finding::proven(name(self.ring, place), what))
+        (fault.cause == Cause::Withdrawn).then(|| Finding::proven(self.ring.name(place), what))
     }
 
     /// Findings about the limit on equal stages. If a sound transcript shows that the limit was
@@ -146,13 +146,12 @@ impl<'r> Signed<'r> {
         }
         // A member whose transcript does not show it is already convicted by the transcript.
         let alone = says.into_iter().filter(|(place, _)| self.readings[*place as usize].is_none());
-        let alone = alone.map(|(place, stages)| Finding {
-            who: vec![name(self.ring, place)],
-            weight: Weight::Unanswered,
-            what: format!(
-                "signed that all active members flipped alike {}, which no transcript shows",
-                in_a_row(stages)
-            ),
+        let alone = alone.map(|(place, stages)| {
+            let in_a_row = in_a_row(stages);
+            let what = format!(
+                "signed that all active members flipped alike {in_a_row}, which no transcript shows"
+            );
+            Finding::unanswered(self.ring.name(place), what)
         });
         alone.collect()
     }
@@ -164,13 +163,9 @@ impl<'r> Signed<'r> {
         let (active, in_a_row) = (self.names(active), in_a_row(stages));
         // An honest member reported it, so the number is at least 1.
         let chance = false_alarm(self.ring.members.len(), StallLimit::new(stages));
-        Finding {
-            who: Vec::new(),
-            weight: Weight::Open,
-            what: format!(
-                "{active}, who were active, flipped alike {in_a_row}, which ends a draw: chance, by which honest draws end so with a probability of {chance:.1e}, or two or more who conspire, and then one of them at least was active"
-            ),
-        }
+        Finding::open(format!(
+            "{active}, who were active, flipped alike {in_a_row}, which ends a draw: chance, by which honest draws end so with a probability of {chance:.1e}, or two or more who conspire, and then one of them at least was active"
+        ))
     }
 
     /// The result that most members have signed, and the members that have not signed it. Members
@@ -198,15 +193,12 @@ impl<'r> Signed<'r> {
         let Verdict::Elected { leader, .. } = verdict else {
             return None;
         };
-        let leader = name(self.ring, leader);
+        let leader = self.ring.name(leader);
         let what = format!(
             "signed by all others: that {leader} is elected. The draw is open: if they have signed it too, that counts whenever it is shown"
         );
-        Some(Finding {
-            who: lacking.into_iter().map(|it| name(self.ring, it)).collect(),
-            weight: Weight::Unanswered,
-            what,
-        })
+        let who = lacking.into_iter().map(|it| self.ring.name(it));
+        Some(Finding::new(Weight::Unanswered, who, what))
     }
 
     /// A finding about a member that signed another result than the members with sound transcripts,
@@ -229,12 +221,12 @@ impl<'r> Signed<'r> {
         let signers = self.ring.members.len() - lacking.len();
         let what = format!(
             "signed that {} is elected after {} messages, where {signers} of {} signed that {} is after {messages}",
-            name(self.ring, other.0),
+            self.ring.name(other.0),
             other.1,
             self.ring.members.len(),
-            name(self.ring, leader),
+            self.ring.name(leader),
         );
-        Some(Finding { who: vec![name(self.ring, place)], weight: Weight::Unanswered, what })
+        Some(Finding::unanswered(self.ring.name(place), what))
     }
 
     /// A finding about a member that signed a fault but exchanged no fault message with its
@@ -254,11 +246,8 @@ impl<'r> Signed<'r> {
         };
         let is_secret = Side::BOTH.into_iter().all(|it| has_heard(it) == Some(false));
         let what = "signed a fault that neither of its neighbours heard of: a veto".to_owned();
-        (is_fault && is_secret && self.readings[place as usize].is_none()).then(|| Finding {
-            who: vec![name(self.ring, place)],
-            weight: Weight::Unanswered,
-            what,
-        })
+        (is_fault && is_secret && self.readings[place as usize].is_none())
+            .then(|| Finding::unanswered(self.ring.name(place), what))
     }
 
     /// All leaders that a member has signed, with the verdicts.

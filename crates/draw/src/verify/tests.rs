@@ -20,7 +20,7 @@ use crate::transcript::{Chain, Entry};
 /// Holds an honest draw of four.
 pub(super) async fn drawn() -> Table {
     let mut table = Table::lay(4, "").await;
-    let seats: Vec<_> = (0..4).map(|place| table.ring_driver(place, Wagner::new())).collect();
+    let seats: Vec<_> = (0..4).map(|place| table.seat(place, Wagner::new())).collect();
     leader(&conclusions(seats).await);
     table
 }
@@ -232,7 +232,7 @@ async fn messages_left_out_or_out_of_order_do_not_count() {
     let secret = &table.secrets[0];
     tell(&table, 1, |entries| {
         let Entry::Met(seated) = &entries[1] else {
-            panic!("nobody was there");
+            panic!("no attestations");
         };
         let session = attestation::session(&table.ring, table.ring.digest(), seated).unwrap();
         let (from, to) = (0, 1);
@@ -241,9 +241,9 @@ async fn messages_left_out_or_out_of_order_do_not_count() {
             _ => None,
         });
         let (first, second) = (heard.next().unwrap(), heard.next().unwrap());
-        let mut words = second.content.clone();
-        words.entry = first.entry;
-        *second = SignedMessage::sign(secret, &LinkDirection { session, from, to }, words);
+        let mut numbered = second.content.clone();
+        numbered.entry = first.entry;
+        *second = SignedMessage::sign(secret, &LinkDirection { session, from, to }, numbered);
     });
     let found = table.verify([1]);
     assert!(why(&found).contains(misplaced), "{found:?}");

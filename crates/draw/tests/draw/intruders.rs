@@ -15,7 +15,7 @@ const GARBAGE: &[&[u8]] =
 #[tokio::test]
 async fn garbage_and_silent_callers_do_not_disturb_a_draw() {
     let mut table = Table::lay(4, "").await;
-    let seats: Vec<_> = (0..3).map(|place| table.ring_driver(place, Wagner::new())).collect();
+    let seats: Vec<_> = (0..3).map(|place| table.seat(place, Wagner::new())).collect();
     let mut accept = Vec::new();
     for garbage in GARBAGE {
         let mut caller = TcpStream::connect(&table.ring.members[1].address).await.unwrap();
@@ -28,7 +28,7 @@ async fn garbage_and_silent_callers_do_not_disturb_a_draw() {
         // The connection may be closed or reset.
         let _ = refused.read_to_end(&mut Vec::new()).await;
     }
-    let last = table.ring_driver(3, Wagner::new());
+    let last = table.seat(3, Wagner::new());
     let accounts = conclusions(seats.into_iter().chain([last])).await;
     leader(&accounts);
     assert!(accounts[1].refused >= 2, "{:?}", accounts[1]);
@@ -37,7 +37,7 @@ async fn garbage_and_silent_callers_do_not_disturb_a_draw() {
 #[tokio::test]
 async fn member_with_another_ring_file_is_named() {
     let mut table = Table::lay(4, "").await;
-    let mut seats: Vec<_> = (0..3).map(|place| table.ring_driver(place, Wagner::new())).collect();
+    let mut seats: Vec<_> = (0..3).map(|place| table.seat(place, Wagner::new())).collect();
     let mut other = table.participant(3);
     other.ring.number += 1;
     other.wait = Duration::from_secs(2);
@@ -48,17 +48,17 @@ async fn member_with_another_ring_file_is_named() {
     // The member calls m0, and a process that calls itself m2 calls the member.
     let called = "no sign of m2 and m0 (who calls itself m0 has another ring file: ";
     assert!(signed.contains(called), "{signed}");
-    let caller = "; somebody called, and was refused: who calls itself m2 has another ring file: ";
+    let caller = "; a caller was refused: who calls itself m2 has another ring file: ";
     assert!(signed.contains(caller), "{signed}");
-    for ring_driver in seats.drain(..) {
-        ring_driver.abort();
+    for task in seats.drain(..) {
+        task.abort();
     }
 }
 
 #[tokio::test]
 async fn late_or_returning_member_is_waited_for() {
     let mut table = Table::lay(4, "").await;
-    let mut early: Vec<_> = (0..3).map(|place| table.ring_driver(place, Wagner::new())).collect();
+    let mut early: Vec<_> = (0..3).map(|place| table.seat(place, Wagner::new())).collect();
     let mut participant = table.participant(3);
     participant.wait = Duration::from_secs(300);
     // The first process of m3 ends as soon as it has a link.

@@ -60,7 +60,7 @@ impl Table {
     }
 
     /// Starts the member at `place` with the protocol `player`.
-    pub(crate) fn ring_driver(
+    pub(crate) fn seat(
         &mut self,
         place: usize,
         player: impl RingMember + Send + 'static,
@@ -93,8 +93,8 @@ impl Drop for Table {
 /// Waits for all members and returns their final status.
 pub(crate) async fn conclusions(seats: impl IntoIterator<Item = Seated>) -> Vec<DrawStatus> {
     let mut accounts = Vec::new();
-    for ring_driver in seats {
-        accounts.push(ring_driver.await.unwrap().unwrap());
+    for task in seats {
+        accounts.push(task.await.unwrap().unwrap());
     }
     accounts
 }

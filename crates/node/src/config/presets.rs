@@ -7,7 +7,7 @@ use hustings_protocol::{Duration, bully, chang_roberts, modified_ring, probabili
 
 use super::ProtocolConfig;
 use crate::identity::group_id;
-pub use hustings_authority::presets::{
+pub use hustings_authority::terms::{
     ANSWERS_IN_A_TTL, BACK_OFFS_IN_A_TTL, Bounds, DRIFT_PPM, LONGEST_BACK_OFF, TTL, TTL_BOUNDS,
 };
 

@@ -6,9 +6,8 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
@@ -16,12 +15,13 @@ use rustix::stdio::{dup2_stdin, dup2_stdout};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
 
+use crate::watcher::own_executable;
 use crate::{fd_passing, last_will};
-use hustings_authority::last_will::LastWill;
+use hustings_authority::LastWill;
 
 /// The environment variable that tells the worker the process id of its death witness. Descendants
 /// of the worker inherit it, without effect.
-const KEEPER: &str = "HUSTINGS_KEEPER";
+const DEATH_WITNESS: &str = "HUSTINGS_KEEPER";
 
 /// The program proper, as the child of its death witness.
 #[derive(Debug)]
@@ -38,22 +38,22 @@ impl Worker {
     /// # Errors
     ///
     /// If the death witness has ended. Then this process is about to die.
-    pub fn deposit(&mut self, words: &LastWill) -> io::Result<()> {
-        let line = format!("{}\n", last_will::to_line(words));
+    pub fn deposit(&mut self, last_will: &LastWill) -> io::Result<()> {
+        let line = format!("{}\n", last_will::to_line(last_will));
         self.death_witness.write_all(line.as_bytes())
     }
 
-    /// Deposits each last will that `words` publishes. To be called within a runtime.
+    /// Deposits each last will that `last_will` publishes. To be called within a runtime.
     ///
     /// # Errors
     ///
     /// As [`Worker::deposit`].
-    pub async fn follow(self, mut words: watch::Receiver<LastWill>) -> io::Result<()> {
+    pub async fn follow(self, mut last_will: watch::Receiver<LastWill>) -> io::Result<()> {
         self.death_witness.set_nonblocking(true)?;
         let mut death_witness = tokio::net::UnixStream::from_std(self.death_witness)?;
-        words.mark_changed();
-        while words.changed().await.is_ok() {
-            let line = format!("{}\n", last_will::to_line(&words.borrow_and_update()));
+        last_will.mark_changed();
+        while last_will.changed().await.is_ok() {
+            let line = format!("{}\n", last_will::to_line(&last_will.borrow_and_update()));
             death_witness.write_all(line.as_bytes()).await?;
         }
         // The sender is gone: the last will that was deposited last remains.
@@ -70,15 +70,10 @@ impl Worker {
         dup2_stdin(&nothing)?;
         dup2_stdout(&nothing)?;
         let mut arguments = std::env::args_os();
-        // This is the running executable, whatever has become of its path: an upgrade may have
-        // replaced the file.
-        let mut line = Command::new("/proc/self/exe");
-        if let Some(name) = arguments.next() {
-            line.arg0(name);
-        }
-        let worker = line
+        let name = arguments.next().unwrap_or_else(|| "/proc/self/exe".into());
+        let worker = own_executable(&name)
             .args(arguments)
-            .env(KEEPER, getpid().to_string())
+            .env(DEATH_WITNESS, getpid().to_string())
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::from(output))
             .spawn()?;
@@ -87,16 +82,17 @@ impl Worker {
 
     /// Returns the worker if this process was started as one.
     pub(super) fn of_this_process() -> io::Result<Option<Self>> {
-        let Some(death_witness) = std::env::var_os(KEEPER).and_then(|pid| parse(&pid)) else {
+        let Some(death_witness) = std::env::var_os(DEATH_WITNESS).and_then(|pid| parse(&pid))
+        else {
             return Ok(None);
         };
-        if !is_keeper(death_witness) {
+        if !is_death_witness(death_witness) {
             return Ok(None);
         }
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // If the death witness died before that call, no signal will come.
         if getppid() != Some(death_witness) {
-            return Err(io::Error::other("its keeper has ended"));
+            return Err(io::Error::other("its death witness has ended"));
         }
         let handed = fd_passing::receive()?;
         dup2_stdin(handed.input)?;
@@ -108,7 +104,7 @@ impl Worker {
 /// True if the death witness with this process id has started this process as its worker. A
 /// descendant of a worker inherits the id, and is adopted by the death witness when orphaned. But
 /// its standard input is not the socket.
-fn is_keeper(death_witness: Pid) -> bool {
+fn is_death_witness(death_witness: Pid) -> bool {
     socket_peercred(io::stdin()).is_ok_and(|peer| peer.pid == death_witness)
 }
 

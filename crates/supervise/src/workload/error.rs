@@ -43,7 +43,7 @@ pub enum Error {
     /// All watchers of the command were killed or do not end, so no process knows what the command
     /// left behind. Tenure is not released any more: end the agent, and the tenure expires.
     #[error(
-        "nobody has seen the command end, and something of it may still run: its tenure is not given up, it runs out; \
+        "no process has seen the command end, and something of it may still run: its tenure is not given up, it runs out; \
          look for what is left, and kill it"
     )]
     Unseen,

@@ -15,9 +15,10 @@
 //! The command's requests then carry an old fence, by which the resource refuses them.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::time::Duration as StdDuration;
 
 use hustings_protocol::{Duration, Instant};
 use rustix::process::{
@@ -26,15 +27,13 @@ use rustix::process::{
 
 use super::deadline::Deadline;
 use super::ipc::{Order, Report, tell};
-use super::launch::launch;
 use super::lease_notice::{Early, LeaseNotice};
-use super::signals::meant_for_the_command;
+use super::stages::Stage;
 use crate::fd_passing::Handed;
-use crate::line_reader::LineReader;
-use crate::poller::Poller;
 use crate::processes::{Ending, SWEEP_EVERY, Sweep, descendants, has_ended, reap, send};
+use crate::watcher::{self, Watcher};
 use crate::{fd_passing, last_will};
-use hustings_authority::last_will::LastWill;
+use hustings_authority::LastWill;
 use hustings_system::clock;
 
 /// The time for which the command's first process may be stopped (STOP, or TTIN if it reads from a
@@ -42,10 +41,10 @@ use hustings_system::clock;
 /// from working.
 const STOPPED_AT_MOST: Duration = Duration::from_secs(5);
 
-/// The event sources of the guardian.
-struct GuardianInput {
-    poller: Poller,
-    agent: LineReader<UnixStream>,
+/// The guardian's view of the two processes above it.
+struct Above {
+    /// The frame of this process. Its peer is the agent.
+    watcher: Watcher,
     warden: Option<Pid>,
 }
 
@@ -76,17 +75,15 @@ enum Phase {
 
 /// Runs the command, obeys the agent, and returns when neither the command nor any descendant of it
 /// is left.
-pub(super) fn guard(grace: Duration, command: &[OsString]) -> io::Result<()> {
-    // The agent handles signals for the command, so this process ignores them.
-    let poller = Poller::begin(meant_for_the_command()?)?;
+pub(super) fn run_guardian(grace: Duration, command: &[OsString]) -> io::Result<()> {
+    let poller = watcher::begin(c"hustings-guard")?;
     let Handed { socket, input, witness } = fd_passing::receive()?;
-    let agent = LineReader::new(socket);
     // This signal ends the poller's wait, as the end of a child does.
     set_parent_process_death_signal(Some(Signal::CHILD))?;
-    let mut events = GuardianInput { poller, agent, warden: getppid() };
+    let mut above = Above { watcher: Watcher::new(poller, socket), warden: getppid() };
     let pid = getpid().as_raw_nonzero().get();
-    events.report(Report::Up { pid })?;
-    let Early { lease_notice, passed, called_off } = Early::listen(&mut events.agent);
+    above.report(Report::Up { pid })?;
+    let Early { lease_notice, passed, called_off } = Early::listen(&mut above.watcher.peer);
 
     let launched = match called_off {
         Some(ending) => Err(vec![Report::Ended(ending)]),
@@ -95,7 +92,7 @@ pub(super) fn guard(grace: Duration, command: &[OsString]) -> io::Result<()> {
     let (lease_notice, reports) = match launched {
         Ok(command) => {
             let pid = command.as_raw_nonzero().get();
-            events.report(Report::Started { pid })?;
+            above.report(Report::Started { pid })?;
             for signal in passed {
                 send(command, signal);
             }
@@ -108,18 +105,54 @@ pub(super) fn guard(grace: Duration, command: &[OsString]) -> io::Result<()> {
                 ending: None,
                 stopped_since: None,
             };
-            let (lease_notice, ending) = guardian.watch(&mut events)?;
+            let (lease_notice, ending) = guardian.watch(&mut above)?;
             (lease_notice, vec![Report::Ended(ending)])
         }
         Err(reports) => {
-            events.clear_up()?;
+            above.watcher.clear_up()?;
             (lease_notice, reports)
         }
     };
     for report in reports {
-        events.report(report)?;
+        above.report(report)?;
     }
-    send_last_will(&mut events, witness, lease_notice)
+    send_last_will(&mut above, witness, lease_notice)
+}
+
+/// Starts the command, and waits until it runs: a signal for it must not hit the process that is
+/// about to become it. Starts nothing at `latest` or later, and does not wait beyond, because the
+/// executable may be on a disk that hangs. If the command does not run, the inner error has the
+/// reports for the agent.
+fn launch(
+    input: OwnedFd,
+    command: &[OsString],
+    latest: Option<Instant>,
+) -> io::Result<Result<Pid, Vec<Report>>> {
+    let left = latest.map(|latest| latest - clock::now());
+    let too_late = vec![Report::Expired, Report::Ended(Ending::killed_by(Signal::KILL))];
+    if left.is_some_and(|left| left.0 == 0) {
+        return Ok(Err(too_late));
+    }
+    let (mut socket, theirs) = fd_passing::pair(input.as_fd(), None)?;
+    drop(input);
+    let guardian = u64::from(getpid().as_raw_nonzero().get().unsigned_abs());
+    let mut child =
+        Stage::Exec.command(guardian, command).stdin(theirs).process_group(0).spawn()?;
+    socket.set_read_timeout(left.map(|left| StdDuration::from_nanos(left.0)))?;
+    let mut errno = String::new();
+    if let Err(error) = socket.read_to_string(&mut errno) {
+        if error.kind() != io::ErrorKind::WouldBlock {
+            return Err(error);
+        }
+        // The process may have become the command at this moment. The caller kills what that has
+        // started.
+        child.kill()?;
+        return Ok(Err(too_late));
+    }
+    Ok(match errno.parse() {
+        Ok(errno) => Err(vec![Report::Refused { errno }]),
+        Err(_) => Ok(Pid::from_child(&child)),
+    })
 }
 
 /// Sends the agent's last will if the agent is dead. Nothing is left of the command by now.
@@ -128,19 +161,19 @@ pub(super) fn guard(grace: Duration, command: &[OsString]) -> io::Result<()> {
 /// pidfd reports the end of that very process, even if its id is reused. The wait for it ends when
 /// the tenure is over or the last will is empty.
 fn send_last_will(
-    events: &mut GuardianInput,
+    above: &mut Above,
     witness: Option<OwnedFd>,
     mut lease_notice: LeaseNotice,
 ) -> io::Result<()> {
-    for line in events.agent.arrived() {
+    for line in above.watcher.peer.arrived() {
         lease_notice.last_will = match line.parse() {
-            Ok(Order::LastWill(words)) => words,
+            Ok(Order::LastWill(last_will)) => last_will,
             Ok(Order::Stop(_) | Order::Pass(_) | Order::Until(_) | Order::Ping) => continue,
             Ok(Order::SoftLimit(_)) => continue,
             Err(_) => LastWill::default(),
         };
     }
-    let (true, Some(witness)) = (events.agent.has_ended, witness) else {
+    let (true, Some(witness)) = (above.watcher.peer.has_ended, witness) else {
         return Ok(());
     };
     let until = lease_notice.deadline.map_or(Instant::START, Deadline::until);
@@ -148,45 +181,24 @@ fn send_last_will(
         if lease_notice.last_will.0.is_empty() || until <= clock::now() {
             return Ok(());
         }
-        events.poller.wait(&[witness.as_fd()], Some(until))?;
-        events.poller.sent();
+        above.watcher.wait_for(&witness, until)?;
     }
     last_will::send(&lease_notice.last_will);
     Ok(())
 }
 
-impl GuardianInput {
-    /// Waits until there is something to read or to do.
-    fn wait(&mut self, moment: Option<Instant>) -> io::Result<()> {
-        let agent = Some(self.agent.socket.as_fd()).filter(|_| !self.agent.has_ended);
-        let files: Vec<BorrowedFd<'_>> = agent.into_iter().collect();
-        self.poller.wait(&files, moment)?;
-        self.poller.sent();
-        Ok(())
-    }
-
-    /// Kills every descendant of this process, and returns when none is left.
-    fn clear_up(&mut self) -> io::Result<()> {
-        let mut sweep = Sweep::begin();
-        while reap()?.others {
-            sweep.go();
-            self.poller.wait(&[], Some(clock::now() + SWEEP_EVERY))?;
-            self.poller.sent();
-        }
-        Ok(())
-    }
-
+impl Above {
     /// True if the agent has gone, which gives orders, or the warden, which kills what this process
     /// leaves behind.
     fn are_left_alone(&self) -> bool {
         // An orphan has another parent.
-        self.agent.has_ended || getppid() != self.warden
+        self.watcher.peer.has_ended || getppid() != self.warden
     }
 
     /// Sends a report to the agent. If the agent has ended, reading from its socket shows it.
     fn report(&mut self, report: Report) -> io::Result<()> {
         let line = format!("{report}\n");
-        match self.agent.socket.write_all(line.as_bytes()) {
+        match self.watcher.peer.socket.write_all(line.as_bytes()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             done => done,
         }
@@ -195,24 +207,24 @@ impl GuardianInput {
     /// Sends a report to the agent, unless it does not read: a stopped agent must not block the
     /// guardian.
     fn mention(&self, report: Report) {
-        tell(&self.agent.socket, &report);
+        tell(&self.watcher.peer.socket, &report);
     }
 }
 
 // Handlers: they decide.
 impl Guardian {
     /// Returns when nothing is left of the command.
-    fn watch(mut self, events: &mut GuardianInput) -> io::Result<(LeaseNotice, Ending)> {
-        while self.reap(events)? {
-            events.wait(self.wake_at())?;
-            for line in events.agent.arrived() {
-                self.on_line(&line, events);
+    fn watch(mut self, above: &mut Above) -> io::Result<(LeaseNotice, Ending)> {
+        while self.reap(above)? {
+            above.watcher.wait(self.wake_at())?;
+            for line in above.watcher.peer.arrived() {
+                self.on_line(&line, above);
             }
-            if events.are_left_alone() {
+            if above.are_left_alone() {
                 self.kill();
             }
             if self.on_time(clock::now()) {
-                events.report(Report::Expired)?;
+                above.report(Report::Expired)?;
             }
         }
         let ending = self.ending.ok_or(io::ErrorKind::NotFound)?;
@@ -220,13 +232,13 @@ impl Guardian {
     }
 
     /// Reaps children. Returns false if no child is left.
-    fn reap(&mut self, events: &GuardianInput) -> io::Result<bool> {
+    fn reap(&mut self, above: &Above) -> io::Result<bool> {
         let reaped = reap()?;
         for (pid, signal) in reaped.stops {
             if pid == self.command {
                 self.stopped_since = signal.map(|_| clock::now());
                 if let Some(signal) = signal {
-                    events.mention(Report::Stopped { signal });
+                    above.mention(Report::Stopped { signal });
                 }
             }
         }
@@ -248,15 +260,15 @@ impl Guardian {
         Ok(reaped.others)
     }
 
-    fn on_line(&mut self, line: &str, events: &GuardianInput) {
+    fn on_line(&mut self, line: &str, above: &Above) {
         match line.parse() {
-            Ok(Order::Ping) => events.mention(Report::Alive),
+            Ok(Order::Ping) => above.mention(Report::Alive),
             Ok(Order::SoftLimit(_)) => {} // for the warden
             Ok(Order::Stop(signal)) => self.stop(signal),
             Ok(Order::Pass(signal)) if self.ending.is_none() => send(self.command, signal),
             Ok(Order::Pass(_)) => {}
             Ok(Order::Until(deadline)) => self.lease_notice.deadline = Some(deadline),
-            Ok(Order::LastWill(words)) => self.lease_notice.last_will = words,
+            Ok(Order::LastWill(last_will)) => self.lease_notice.last_will = last_will,
             // Without valid orders no process knows whether this member leads, nor whether the last
             // will was withdrawn.
             Err(_) => {

@@ -26,11 +26,11 @@ use super::guardian_timeout::{GuardianTimeout, SLACK, Step};
 use super::heartbeat::{Heartbeat, PING_EVERY, Remedy};
 use super::ipc::{Order, Report, tell};
 use super::lease_binding::Term;
-use super::orphans::kill_orphans;
 use super::stages::Stage;
+use crate::watcher::kill_orphans;
 use crate::{descriptors, fd_passing, processes};
+use hustings_authority::LastWill;
 use hustings_authority::WorkGuard;
-use hustings_authority::last_will::LastWill;
 use hustings_protocol::leadership::Leadership;
 use hustings_system::clock;
 
@@ -223,37 +223,21 @@ impl GuardianClient {
         let Some(watchers) = &mut self.watchers else {
             return;
         };
-        if !self.guardian.has_ended {
-            match self.guardian.heartbeat.on_ping() {
-                Remedy::Wait => {}
-                Remedy::Continue => {
-                    warn!(
-                        "the command's guardian does not answer: continuing it, in case it is stopped"
-                    );
-                    watchers.continue_guardian();
-                }
-                Remedy::Kill => self.guardian_timeout.on_deaf(clock::now()),
-            }
-            tell(&watchers.socket, &Order::Ping);
+        match self.guardian.ping(&watchers.socket, "guardian") {
+            Remedy::Wait => {}
+            Remedy::Continue => watchers.continue_guardian(),
+            Remedy::Kill => self.guardian_timeout.on_deaf(clock::now()),
         }
-        if !self.warden.has_ended {
-            match self.warden.heartbeat.on_ping() {
-                Remedy::Wait => {}
-                Remedy::Continue => {
-                    warn!(
-                        "the command's warden does not answer: continuing it, in case it is stopped"
-                    );
-                    watchers.continue_warden();
-                }
-                Remedy::Kill => {
-                    warn!(
-                        "the command's warden hangs: killing it, so that the guardian ends the command"
-                    );
-                    // A warden that has ended closes its socket.
-                    let _ = watchers.warden.kill();
-                }
+        match self.warden.ping(&watchers.warden_socket, "warden") {
+            Remedy::Wait => {}
+            Remedy::Continue => watchers.continue_warden(),
+            Remedy::Kill => {
+                warn!(
+                    "the command's warden hangs: killing it, so that the guardian ends the command"
+                );
+                // A warden that has ended closes its socket.
+                let _ = watchers.warden.kill();
             }
-            tell(&watchers.warden_socket, &Order::Ping);
         }
     }
 
@@ -326,6 +310,19 @@ impl Voice {
             heartbeat: Heartbeat::default(),
         };
         Ok((socket, voice))
+    }
+
+    /// Pings the watcher, unless it has ended. Returns the reaction to its silence.
+    fn ping(&mut self, socket: &Socket, name: &str) -> Remedy {
+        if self.has_ended {
+            return Remedy::Wait;
+        }
+        let remedy = self.heartbeat.on_ping();
+        if remedy == Remedy::Continue {
+            warn!("the command's {name} does not answer: continuing it, in case it is stopped");
+        }
+        tell(socket, &Order::Ping);
+        remedy
     }
 
     /// Returns the next report, or `None` at the end. After the end it never returns. Cancel-safe.
@@ -440,7 +437,7 @@ impl Watchers {
         self.end();
         if !self.end_work() {
             error!(
-                "nobody has seen the command end, and something of it may still run: its tenure is not given up; look for what is left, and kill it"
+                "no process has seen the command end, and something of it may still run: its tenure is not given up; look for what is left, and kill it"
             );
         }
     }

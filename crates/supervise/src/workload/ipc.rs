@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use super::deadline::Deadline;
 use crate::last_will;
 use crate::processes::Ending;
-use hustings_authority::last_will::LastWill;
+use hustings_authority::LastWill;
 
 /// An order of the agent to the guardian.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl fmt::Display for Order {
             Self::Until(deadline) => {
                 write!(f, "until {} {}", deadline.until().0, deadline.span().0)
             }
-            Self::LastWill(words) => write!(f, "words {}", last_will::to_line(words)),
+            Self::LastWill(it) => write!(f, "words {}", last_will::to_line(it)),
             Self::Ping => write!(f, "ping"),
             Self::SoftLimit(files) => write!(f, "limit {files}"),
         }

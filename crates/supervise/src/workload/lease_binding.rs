@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::deadline::Deadline;
-use hustings_authority::last_will::LastWill;
+use hustings_authority::LastWill;
 use hustings_authority::{Fence, Held, InFlight, LeaseWatch, WorkGuard};
 use hustings_system::clock;
 
@@ -116,8 +116,11 @@ impl Tenures {
         tokio::select! {
             Ok(()) = tenure.changed() => {}
             Ok(()) = last_will.changed() => {
-                let words = last_will.borrow_and_update().clone();
-                return Change::LastWill(if work.is_shared() { LastWill::default() } else { words });
+                let latest = last_will.borrow_and_update().clone();
+                return Change::LastWill(match work.is_shared() {
+                    true => LastWill::default(),
+                    false => latest,
+                });
             }
             else => return pending().await,
         }
@@ -275,8 +278,8 @@ mod tests {
         for an_earlier_one_may_live in [false, true] {
             let (authority, mut tenures) = member();
             authority.send_replace(held(7, Duration::from_secs(600)));
-            let words = LastWill(vec![(([127, 0, 0, 1], 9).into(), vec![1])]);
-            let (_sealer, last_will) = watch::channel(words.clone());
+            let deposited = LastWill(vec![(([127, 0, 0, 1], 9).into(), vec![1])]);
+            let (_sealer, last_will) = watch::channel(deposited.clone());
             tenures.lease_binding.last_will = last_will;
             if an_earlier_one_may_live {
                 std::mem::forget(tenures.lease_binding.work.begin());
@@ -284,10 +287,10 @@ mod tests {
             let (term, _work) = tenures.granted(NOW, None, GRACE, || true).await;
             let expected = match an_earlier_one_may_live {
                 true => LastWill::default(),
-                false => words,
+                false => deposited,
             };
             let change = tenures.changed(term.fence).await;
-            assert!(matches!(change, Change::LastWill(words) if words == expected));
+            assert!(matches!(change, Change::LastWill(last_will) if last_will == expected));
         }
     }
 

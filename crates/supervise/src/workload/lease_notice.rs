@@ -10,7 +10,7 @@ use super::deadline::Deadline;
 use super::ipc::Order;
 use crate::line_reader::LineReader;
 use crate::processes::Ending;
-use hustings_authority::last_will::LastWill;
+use hustings_authority::LastWill;
 
 /// The last notice of the tenure.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl Early {
                 Ok(Order::Stop(signal)) => early.call_off(signal),
                 Ok(Order::Pass(signal)) => early.passed.push(signal),
                 Ok(Order::Until(deadline)) => early.lease_notice.deadline = Some(deadline),
-                Ok(Order::LastWill(words)) => early.lease_notice.last_will = words,
+                Ok(Order::LastWill(last_will)) => early.lease_notice.last_will = last_will,
                 // The report that the command has started answers a ping.
                 Ok(Order::Ping | Order::SoftLimit(_)) => {}
                 Err(_) => early.call_off(Signal::KILL),

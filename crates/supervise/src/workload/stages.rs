@@ -1,28 +1,18 @@
 //! The processes between the agent and the command: their start, and their first steps.
 
 use std::convert::Infallible;
-use std::ffi::{CStr, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use hustings_protocol::Duration;
-use rustix::process::{
-    Pid, Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal,
-};
-use rustix::thread::set_name;
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
-use super::deadline::Deadline;
-use super::guardian::guard;
-use super::ipc::{Order, Report, tell};
-use super::signals::meant_for_the_command;
-use crate::line_reader::LineReader;
-use crate::poller::Poller;
-use crate::processes::{SWEEP_EVERY, Sweep, reap, send};
-use crate::{descriptors, fd_passing};
-use hustings_system::clock;
+use super::guardian::run_guardian;
+use super::warden::run_warden;
+use crate::fd_passing;
+use crate::watcher::own_executable;
 
 /// A process as which the agent's executable can be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,10 +37,8 @@ impl Stage {
     /// Returns a command line that starts this stage, with a number for the stage and the command
     /// to run.
     pub(super) fn command(self, number: u64, command: &[OsString]) -> Command {
-        // This is the running executable, whatever has become of its path: an upgrade may have
-        // replaced the file.
-        let mut line = Command::new("/proc/self/exe");
-        line.arg0("hustings").arg(self.word()).arg(number.to_string()).args(command);
+        let mut line = own_executable("hustings".as_ref());
+        line.arg(self.word()).arg(number.to_string()).args(command);
         line
     }
 }
@@ -100,85 +88,12 @@ fn parse(number: &OsStr) -> Option<u64> {
 
 fn run(stage: Stage, number: u64, command: &[OsString]) -> io::Result<()> {
     match stage {
-        Stage::Warden => {
-            adopt_orphans(c"hustings-warden")?;
-            ward(number, command)
-        }
-        Stage::Guardian => {
-            adopt_orphans(c"hustings-guard")?;
-            guard(Duration::from_millis(number), command)
-        }
+        Stage::Warden => run_warden(number, command),
+        Stage::Guardian => run_guardian(Duration::from_millis(number), command),
         Stage::Exec => match become_command(number, command) {
             Ok(never) => match never {},
             Err(error) => Err(error),
         },
-    }
-}
-
-/// Makes every orphan among the descendants of this process its child.
-fn adopt_orphans(name: &CStr) -> io::Result<()> {
-    // Otherwise the process name would be "exe", from the path of the executable.
-    set_name(name)?;
-    Ok(set_child_subreaper(Some(getpid()))?)
-}
-
-/// Starts the guardian. If the guardian ends and leaves processes behind, it was killed: then they
-/// are killed too.
-///
-/// The agent also sends the end of the tenure to the warden. The warden kills a guardian that is
-/// still running just before: it is stopped (STOP) or hangs, and so is the agent, which would have
-/// killed it earlier. If the agent has ended, the guardian has to kill the command, and the warden
-/// keeps sending it CONT until it ends.
-fn ward(grace_millis: u64, command: &[OsString]) -> io::Result<()> {
-    // The agent handles signals for the command, so this process ignores them.
-    let mut poller = Poller::begin(meant_for_the_command()?)?;
-    let fd_passing::Handed { socket, input, .. } = fd_passing::receive()?;
-    let mut agent = LineReader::new(socket);
-    let mut deadline = None;
-    // Orders that the agent wrote before it started this process have arrived by now.
-    heed(&mut agent, &mut deadline);
-    let guardian = Stage::Guardian.command(grace_millis, command).stdin(input).spawn()?;
-    let guardian = Pid::from_child(&guardian);
-    let mut sweep: Option<Sweep> = None;
-    loop {
-        let reaped = reap()?;
-        if !reaped.others {
-            return Ok(());
-        }
-        if reaped.ended.iter().any(|(pid, _)| *pid == guardian) {
-            sweep = Some(Sweep::begin());
-        }
-        let last_chance = deadline.map(Deadline::last_chance_at);
-        let is_last = last_chance.is_some_and(|time| time <= clock::now());
-        match &mut sweep {
-            Some(sweep) => sweep.go(),
-            // The guardian is a child that has not been reaped, so no other process can have its
-            // id.
-            None if is_last => send(guardian, Signal::KILL),
-            None if agent.has_ended => send(guardian, Signal::CONT),
-            None => {}
-        }
-        let again_at = match sweep.is_some() || is_last || agent.has_ended {
-            true => Some(clock::now() + SWEEP_EVERY),
-            false => last_chance,
-        };
-        let socket = Some(agent.socket.as_fd()).filter(|_| !agent.has_ended);
-        let socket: Vec<BorrowedFd<'_>> = socket.into_iter().collect();
-        poller.wait(&socket, again_at)?;
-        poller.sent();
-        heed(&mut agent, &mut deadline);
-    }
-}
-
-/// Carries out the orders for the warden. All others are for the guardian.
-fn heed(agent: &mut LineReader<UnixStream>, deadline: &mut Option<Deadline>) {
-    for line in agent.arrived() {
-        match line.parse() {
-            Ok(Order::Until(until)) => *deadline = Some(until),
-            Ok(Order::Ping) => _ = tell(&agent.socket, &Report::Alive),
-            Ok(Order::SoftLimit(files)) => descriptors::lower_limit(files),
-            Ok(Order::Stop(_) | Order::Pass(_) | Order::LastWill(_)) | Err(_) => {}
-        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The agent's side: starts and stops the command, and reacts to its end.
 
-use std::ffi::OsStr;
-use std::future::{Future, pending};
-use std::io;
+mod run;
+
+use std::future::Future;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -13,19 +13,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
-use super::back_off::BackOff;
-use super::deadline::Deadline;
-use super::guardian_client::GuardianClient;
-use super::ipc::{Order, Report};
-use super::lease_binding::{Change, Tenures, Term};
+use super::lease_binding::{Tenures, Term};
 use super::signals::Signals;
-use super::{AtEnd, Error, LeaseBinding, Workload};
+use super::{AtEnd, Error, LeaseBinding, StepDown, Workload};
 use crate::descriptors::Reserve;
-use crate::processes::Ending;
-use crate::step_down::StepDown;
 use hustings_authority::WorkGuard;
 use hustings_protocol::leadership::{Leadership, Resignation};
-use hustings_system::clock;
+use run::{Cause, Run};
 
 /// The number of consecutive failed starts, which take about two seconds, after which the member
 /// resigns. It resigns again after as many more.
@@ -148,13 +142,6 @@ struct Supervisor<R> {
     reserve: Reserve,
 }
 
-/// The result of an attempt to run the command.
-enum Run {
-    Ended(Cause, Ending),
-    /// The supervising processes could not be started, so the command was not either.
-    NotStarted(io::Error),
-}
-
 /// Distinguishes one tenure of this member from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Tenure {
@@ -166,36 +153,6 @@ impl Tenure {
     fn of(leadership: &Leadership) -> Option<Self> {
         let Leadership { since, fence, .. } = *leadership;
         leadership.leads.then_some(Self { since, fence })
-    }
-}
-
-/// The reason why a command ended.
-#[derive(Debug)]
-enum Cause {
-    /// It ended by itself, or another program killed it.
-    Itself,
-    /// Its member no longer leads with this tenure.
-    TenureOver,
-    /// Its member still leads, but the tenure has ended or was about to.
-    Expired,
-    /// Its member is to step down, which it does when the command has ended.
-    SteppingDown(StepDown),
-    /// The source of leadership has ended.
-    LeadershipUnknown,
-    /// This process was told to end.
-    Asked,
-}
-
-impl Cause {
-    fn in_words(&self) -> &'static str {
-        match self {
-            Self::Itself => "by itself",
-            Self::TenureOver => "its member no longer leads",
-            Self::Expired => "its tenure is not held any longer",
-            Self::SteppingDown(_) => "its member steps down",
-            Self::LeadershipUnknown => "nobody says who leads",
-            Self::Asked => "as asked",
-        }
     }
 }
 
@@ -326,103 +283,6 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
             }
         }
     }
-
-    /// Runs the command until it has ended with all its descendants: by itself, at the end of the
-    /// tenure, to step down, or by a signal.
-    async fn run_once(
-        &mut self,
-        leadership: &Leadership,
-        term: Option<Term>,
-        work: Option<WorkGuard>,
-    ) -> Result<Run, Error> {
-        self.reserve.release();
-        let guard = GuardianClient::start(&self.workload, leadership, term, work);
-        self.reserve.refill();
-        let mut guard = match guard {
-            Ok(guard) => guard,
-            Err(error) => return Ok(Run::NotStarted(error)),
-        };
-        let mut cause = Cause::Itself;
-        let mut started = false;
-        let mut lacks_report = false;
-        let ended = loop {
-            let runs_on = matches!(cause, Cause::Itself);
-            tokio::select! {
-                report = guard.next() => match report {
-                    Some(Report::Started { pid }) => {
-                        started = true;
-                        info!(pid, "the command has started");
-                    }
-                    Some(Report::Refused { errno }) => {
-                        let error = Error::refused(self.program(), errno);
-                        if self.workload.at_end == AtEnd::Exit {
-                            break Err(error);
-                        }
-                        // The program existed when the member started, and may exist again.
-                        warn!("{error}");
-                        break Ok(Run::Ended(cause, Ending::Exited(error.exit_code())));
-                    }
-                    Some(Report::Expired) if runs_on => {
-                        warn!("the tenure ends, and was not renewed in time: the command is being stopped, or was");
-                        cause = Cause::Expired;
-                    }
-                    Some(Report::Expired) => {}
-                    Some(Report::Ended(ending)) => break Ok(Run::Ended(cause, ending)),
-                    // The guardian client handles these.
-                    Some(Report::Up { .. } | Report::Alive | Report::Stopped { .. }) => {}
-                    None if started || !runs_on => {
-                        lacks_report = started;
-                        break Ok(Run::Ended(cause, Ending::killed_by(Signal::KILL)));
-                    }
-                    None => {
-                        let ended = io::Error::other("it ended before the command started");
-                        break Ok(Run::NotStarted(ended));
-                    }
-                },
-                over = tenure_over(&mut self.leadership, leadership), if runs_on => {
-                    cause = over.map_or(Cause::LeadershipUnknown, |()| Cause::TenureOver);
-                    guard.order(&Order::Stop(Signal::TERM));
-                }
-                change = changed(&mut self.tenures, term) => match change {
-                    Change::Until(deadline) => guard.order(&Order::Until(deadline)),
-                    Change::LastWill(words) => guard.order(&Order::LastWill(words)),
-                    // Tenure is not released while the command runs, so another member may hold it.
-                    Change::Over => {
-                        if runs_on {
-                            cause = Cause::Expired;
-                        }
-                        guard.order(&Order::Until(Deadline::at_once(clock::now())));
-                    }
-                },
-                Some(step_down) = self.step_downs.recv(), if runs_on => {
-                    info!("stepping down: the command is stopped first");
-                    cause = Cause::SteppingDown(step_down);
-                    guard.order(&Order::Stop(Signal::TERM));
-                }
-                signal = self.signals.next() => {
-                    let stops = signal == Signal::TERM || signal == Signal::INT;
-                    if stops {
-                        cause = Cause::Asked;
-                        guard.order(&Order::Stop(signal));
-                    } else {
-                        guard.order(&Order::Pass(signal));
-                    }
-                }
-            }
-        };
-        if !guard.end().await && self.tenures.is_some() {
-            return Err(Error::Unseen);
-        }
-        if lacks_report {
-            warn!("the command's guardian was killed, and the command with it");
-        }
-        ended
-    }
-
-    fn program(&self) -> &OsStr {
-        // `supervise` refuses an empty command.
-        &self.workload.command[0]
-    }
 }
 
 /// Returns the next tenure of this member other than `served`.
@@ -451,14 +311,6 @@ async fn tenure_over(
     over.await.map(|_| ())
 }
 
-/// Returns the next change of the tenure that is held. Never returns without one.
-async fn changed(tenures: &mut Option<Tenures>, term: Option<Term>) -> Change {
-    match (tenures, term) {
-        (Some(tenures), Some(term)) => tenures.changed(term.fence).await,
-        (None, _) | (_, None) => pending().await,
-    }
-}
-
 /// Waits for `event` while no command runs. Returns an error if this member is to step down first.
 async fn unless_stepping_down<T>(
     step_downs: &mut mpsc::Receiver<StepDown>,
@@ -485,5 +337,46 @@ async fn unless_asked<T>(signals: &mut Signals, event: impl Future<Output = T>) 
         biased; // a process about to end starts nothing
         () = asked => None,
         event = event => Some(event),
+    }
+}
+
+/// The bounds of the pause before a command that ended is started again.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Pauses that double from [`SHORTEST_PAUSE`] to [`LONGEST_PAUSE`].
+#[derive(Debug)]
+struct BackOff {
+    next: Duration,
+}
+
+impl BackOff {
+    fn new() -> Self {
+        Self { next: SHORTEST_PAUSE }
+    }
+
+    /// The pause after a run that lasted `ran`. After a long run the pauses start from the shortest
+    /// again.
+    fn pause_after(&mut self, ran: Duration) -> Duration {
+        if ran >= LONGEST_PAUSE {
+            self.next = SHORTEST_PAUSE;
+        }
+        let pause = self.next;
+        self.next = (pause * 2).min(LONGEST_PAUSE);
+        pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_a_bound_and_reset_after_a_long_run() {
+        let mut back_off = BackOff::new();
+        let mut pause_millis = |ran| back_off.pause_after(Duration::from_secs(ran)).as_millis();
+        let pauses = [0, 1, 0, 29, 0, 0, 0, 0, 0].map(&mut pause_millis);
+        assert_eq!(pauses, [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+        assert_eq!([30, 0].map(pause_millis), [250, 500]);
     }
 }

@@ -7,12 +7,11 @@ use hustings_protocol::{Duration, Instant};
 
 use super::LeaseMachine;
 use crate::lease_client::Heard;
-use crate::lease_client::fence_gossip::Highest;
 use crate::{Fence, LeaseEvent, Seen, StoreTag, StoreTerms, era};
 
 /// The time without an announcement after which the duration of a claim is measured anew. A holder
 /// announces its fence once a second, so three announcements were missed.
-const TOLD_WITHIN: Duration = Duration::from_secs(3);
+const ANNOUNCED_WITHIN: Duration = Duration::from_secs(3);
 
 /// The period during which other members claimed fences below the mark.
 #[derive(Debug, Clone, Copy)]
@@ -24,27 +23,23 @@ pub(super) struct BelowMark {
 // Persistence.
 impl LeaseMachine {
     /// Returns the fences seen, for a write that is about to start.
-    pub(in crate::lease_client) fn take_news(&mut self) -> Seen {
+    pub(in crate::lease_client) fn take_unsaved(&mut self) -> Seen {
         self.persist_retry.begin();
-        Seen {
-            highest: self.highest,
-            store: self.fence_gossip.store(),
-            heard: self.fence_gossip.heard().clone(),
-        }
+        self.seen.clone()
     }
 
     /// The time of the next write, if there is something to persist.
-    pub(in crate::lease_client) fn has_news_at(&self) -> Option<Instant> {
+    pub(in crate::lease_client) fn persist_at(&self) -> Option<Instant> {
         self.persist_retry.due()
     }
 
     /// Handles the result of a write. A failed write is repeated.
-    pub(in crate::lease_client) fn on_kept_in_mind(&mut self, written: io::Result<()>) {
+    pub(in crate::lease_client) fn on_written(&mut self, written: io::Result<()>) {
         match written {
             Ok(()) => self.persist_retry.succeed(),
             Err(error) => {
                 self.persist_retry.fail(self.now());
-                self.tell(LeaseEvent::Failed(format!(
+                self.emit(LeaseEvent::Failed(format!(
                     "the highest fence seen could not be remembered: {error}: see to the state directory: until then a restart \
                      would forget it"
                 )));
@@ -61,26 +56,15 @@ impl LeaseMachine {
         let Heard { by, store, fence, holds } = heard;
         let reach = self.reach(store);
         if fence > reach && fence <= era::last(self.terms.era) {
-            self.tell(LeaseEvent::OutOfReach { by, fence, reach });
+            self.emit(LeaseEvent::OutOfReach { by, fence, reach });
             return false;
         }
         // A later era ends this one. Only the last fence of this era is recorded, so that a forged
         // fence cannot use up the eras that follow.
         let fence = fence.min(era::last(self.terms.era));
         match store {
-            Some(store) if self.fence_gossip.store() != Some(store) => {
-                let mark = self.fence_gossip.mark(store);
-                if holds {
-                    self.judge_holder(fence, mark);
-                }
-                let is_news = self.fence_gossip.note(store, fence);
-                if is_news {
-                    self.persist_retry.note();
-                }
-                if is_news && mark.is_some() {
-                    self.let_in(); // as below
-                }
-                return is_news;
+            Some(store) if self.seen.store != Some(store) => {
+                return self.on_claim_of_another_store(store, fence, holds);
             }
             Some(_) | None => {}
         }
@@ -90,7 +74,7 @@ impl LeaseMachine {
         }
         let held = self.tenure.map(|held| held.fence);
         if held.is_some_and(|held| held <= fence) {
-            self.tell(LeaseEvent::Contested { by, fence });
+            self.emit(LeaseEvent::Contested { by, fence });
             self.forfeit();
         }
         if held == Some(fence) && !self.is_over() {
@@ -98,13 +82,11 @@ impl LeaseMachine {
             return true;
         }
         if holds {
-            self.judge_holder(fence, self.highest);
+            self.judge_holder(fence, self.seen.highest);
         }
-        if self.highest >= Some(fence) {
+        if !self.raise(Some(fence)) {
             return false;
         }
-        self.highest = Some(fence);
-        self.persist_retry.note();
         if self.is_over() {
             self.shut_out(self.over());
         }
@@ -112,11 +94,38 @@ impl LeaseMachine {
         true
     }
 
+    /// Handles a claim for a store that is not known to be this member's own. It counts if the own
+    /// store later reports that identity.
+    fn on_claim_of_another_store(&mut self, store: StoreTag, fence: Fence, holds: bool) -> bool {
+        let mark = self.seen.heard.get(&store).filter(|_| !self.is_identified).copied();
+        if holds {
+            self.judge_holder(fence, mark);
+        }
+        if self.is_identified || !self.seen.note(store, fence) {
+            return false;
+        }
+        self.persist_retry.note();
+        if mark.is_some() {
+            self.let_in(); // the store has granted more than was known here
+        }
+        true
+    }
+
+    /// Raises the mark of the own store. Returns false if it is not lower than `fence`.
+    fn raise(&mut self, fence: Option<Fence>) -> bool {
+        let is_raised = self.seen.highest < fence;
+        if is_raised {
+            self.seen.highest = fence;
+            self.persist_retry.note();
+        }
+        is_raised
+    }
+
     /// Returns the highest fence of this era that is believed if a member claims it from `store`. A
     /// fence far above those that the store reported or members claimed before is forged.
     fn reach(&self, store: Option<StoreTag>) -> Fence {
-        let heard = store.and_then(|it| self.fence_gossip.heard().get(&it));
-        let known = self.highest.max(heard.copied()).map_or(0, |it| it.0);
+        let heard = store.and_then(|it| self.seen.heard.get(&it));
+        let known = self.seen.highest.max(heard.copied()).map_or(0, |it| it.0);
         Fence(counter::reach_of(known.max(era::begin(self.terms.era))))
     }
 
@@ -129,7 +138,7 @@ impl LeaseMachine {
             return;
         };
         let (now, ttl) = (self.now(), self.terms.ttl);
-        let goes_on = |it: &BelowMark| now - it.last <= ttl.max(TOLD_WITHIN);
+        let goes_on = |it: &BelowMark| now - it.last <= ttl.max(ANNOUNCED_WITHIN);
         let since = self.below_mark.filter(goes_on).map_or(now, |it| it.since);
         self.below_mark = Some(BelowMark { since, last: now });
         if now - since >= ttl && self.shut_out.is_none() {
@@ -144,38 +153,34 @@ impl LeaseMachine {
 
     /// Handles the store's identity. Claims for this store count from here on, and no others.
     pub(in crate::lease_client) fn on_identified(&mut self, store: StoreTag) {
-        if self.fence_gossip.is_told() {
+        if std::mem::replace(&mut self.is_identified, true) {
             return;
         }
-        let (highest, is_news) = self.fence_gossip.identify(store);
-        if is_news {
+        let before = self.seen.store.replace(store);
+        if before != Some(store) {
+            self.is_replaced = before.is_some();
             self.persist_retry.note();
         }
-        self.count_in(highest);
+        self.count_in(|marks| marks.heard.get(&store).copied());
     }
 
     /// Counts claims that turn out to be of this store.
-    pub(super) fn count_in(&mut self, Highest { when_asked, now }: Highest) {
-        self.highest_when_asked = self.highest_when_asked.max(when_asked);
-        self.heard = self.heard.max(now);
-        if self.highest < now {
-            self.highest = now;
-            self.persist_retry.note();
-        }
+    pub(super) fn count_in(&mut self, of: impl Fn(&Seen) -> Option<Fence>) {
+        self.when_asked.highest = self.when_asked.highest.max(of(&self.when_asked));
+        let claimed = of(&self.seen);
+        self.heard = self.heard.max(claimed);
+        self.raise(claimed);
     }
 
     /// Handles the store's report of its count.
-    pub(super) fn on_told(&mut self, last_count: Option<u64>) {
+    pub(super) fn on_count(&mut self, last_count: Option<u64>) {
         let last_count = last_count.and_then(|count| era::fence(self.terms.era, count));
         match last_count {
-            Some(last_count) if self.highest_when_asked > Some(last_count) => {
+            Some(last_count) if self.when_asked.highest > Some(last_count) => {
                 self.on_set_back(last_count);
             }
             Some(last_count) => {
-                if self.highest < Some(last_count) {
-                    self.highest = Some(last_count);
-                    self.persist_retry.note();
-                }
+                self.raise(Some(last_count));
                 self.let_in();
             }
             None => {}
@@ -185,10 +190,10 @@ impl LeaseMachine {
     /// Handles a fence from the store that is not above the mark: see the header of
     /// [`lease_client`](crate::lease_client).
     pub(super) fn on_set_back(&mut self, last_count: Fence) {
-        let highest = self.highest.map_or(0, |it| it.0);
+        let highest = self.seen.highest.map_or(0, |it| it.0);
         let (group, ttl) = (self.terms.group.clone(), self.terms.ttl);
         let what = format!("the store tells fence {last_count}, but {highest} was seen before: it");
-        if self.fence_gossip.is_replaced() {
+        if self.is_replaced {
             self.end_era(format!(
                 "{what} is another store, or lost all that it knew: raise `era` of group `{group}` on all members"
             ));
@@ -212,7 +217,7 @@ impl LeaseMachine {
     /// Excludes this member from tenure, though its store answers.
     pub(super) fn shut_out(&mut self, why: String) {
         if self.shut_out.as_ref() != Some(&why) {
-            self.tell(LeaseEvent::ShutOut(Some(why.clone())));
+            self.emit(LeaseEvent::ShutOut(Some(why.clone())));
             self.shut_out = Some(why);
         }
     }
@@ -220,7 +225,7 @@ impl LeaseMachine {
     /// Ends the exclusion, if there was one.
     pub(super) fn let_in(&mut self) {
         if !self.is_over() && self.shut_out.take().is_some() {
-            self.tell(LeaseEvent::ShutOut(None));
+            self.emit(LeaseEvent::ShutOut(None));
         }
     }
 }
@@ -229,7 +234,7 @@ impl LeaseMachine {
 impl LeaseMachine {
     /// True if no fence of this era is taken any more.
     pub(in crate::lease_client) fn is_over(&self) -> bool {
-        self.highest >= Some(era::last(self.terms.era))
+        self.seen.highest >= Some(era::last(self.terms.era))
     }
 
     /// Ends the era: no fence of it is taken any more. The mark is set to the era's last fence, so
@@ -238,7 +243,7 @@ impl LeaseMachine {
         if !self.is_over() {
             self.shut_out(why);
         }
-        self.highest = self.highest.max(Some(era::last(self.terms.era)));
+        self.seen.highest = self.seen.highest.max(Some(era::last(self.terms.era)));
         self.persist_retry.note();
     }
 

@@ -7,13 +7,13 @@ use hustings_protocol::tenure::counter;
 use super::*;
 
 /// A client that restarts with the record `high_water`.
-fn restarted(shop: &Shop, high_water: &Seen) -> LeaseMachine {
-    LeaseMachine::who_saw(high_water.clone(), shop, 1, 0, |_| Ok(()))
+fn restarted(store: &FakeStore, high_water: &Seen) -> Client {
+    Client::with_marks(high_water.clone(), store, 1, 0, |_| Ok(()))
 }
 
 /// The record that the client would find after a restart.
-fn on_disk(lease_machine: &LeaseMachine) -> Seen {
-    let kept = lease_machine.kept.lock().unwrap();
+fn on_disk(client: &Client) -> Seen {
+    let kept = client.kept.lock().unwrap();
     kept.last().cloned().expect("it has kept something")
 }
 
@@ -21,50 +21,50 @@ fn on_disk(lease_machine: &LeaseMachine) -> Seen {
 #[tokio::test(start_paused = true)]
 async fn claimed_fence_is_persisted_once_and_bounds_the_store() {
     for (count, is_granted) in [(8, false), (9, false), (10, true)] {
-        let shop = Shop::open(TTL);
-        shop.books().count = count;
-        let mut lease_machine = LeaseMachine::new(&shop, 1);
+        let store = FakeStore::open(TTL);
+        store.state().count = count;
+        let mut client = Client::new(&store, 1);
         for fence in [10, 10, 9, 10] {
-            lease_machine.hear(Fence(fence));
+            client.hear(Fence(fence));
             pass(millis(100)).await;
         }
-        assert_eq!(lease_machine.remembered(), [Fence(10)]);
-        assert!(shop.books().asked.is_empty());
-        lease_machine.lease_client.request(Request::Acquire);
+        assert_eq!(client.remembered(), [Fence(10)]);
+        assert!(store.state().asked.is_empty());
+        client.handle.request(Request::Acquire);
         if is_granted {
-            assert_eq!(lease_machine.news().await, LeaseEvent::Gained(Fence(11)));
+            assert_eq!(client.news().await, LeaseEvent::Gained(Fence(11)));
             continue;
         }
-        let why = lease_machine.shut_out().await;
+        let why = client.shut_out().await;
         let last_count = format!("fence {}, but 10 was seen before", count + 1);
         assert!(why.contains(&last_count) && why.contains("raise `era`"), "{why}");
-        assert_eq!(lease_machine.news().await, LeaseEvent::Gained(Fence(11)));
+        assert_eq!(client.news().await, LeaseEvent::Gained(Fence(11)));
     }
 }
 
 /// The store was not set back: its answer is older than the claim.
 #[tokio::test(start_paused = true)]
 async fn answer_under_way_when_a_higher_fence_is_claimed_ends_no_era() {
-    let last_count = Some(StoreTag::of(7));
-    for (is_held, store) in [(true, None), (false, None), (true, last_count), (false, last_count)] {
-        let shop = Shop::open(TTL);
-        shop.books().identity = store.map(|_| 7);
-        let mut other = LeaseMachine::new(&shop, 1);
+    let own = Some(StoreTag::of(7));
+    for (is_held, tag) in [(true, None), (false, None), (true, own), (false, own)] {
+        let store = FakeStore::open(TTL);
+        store.state().identity = tag.map(|_| 7);
+        let mut other = Client::new(&store, 1);
         if is_held {
             assert_eq!(other.acquire().await, Fence(1));
         }
-        shop.books().delays = (millis(0), millis(500));
-        let mut lease_machine = LeaseMachine::new(&shop, 2);
-        lease_machine.lease_client.request(Request::Acquire);
+        store.state().delays = (millis(0), millis(500));
+        let mut client = Client::new(&store, 2);
+        client.handle.request(Request::Acquire);
         pass(millis(100)).await;
         {
-            let mut books = shop.books();
-            (books.count, books.holder) = (2, None);
+            let mut state = store.state();
+            (state.count, state.holder) = (2, None);
         }
         drop(other);
-        lease_machine.hear_of(store, Fence(2));
+        client.hear_of(tag, Fence(2));
         let gained = LeaseEvent::Gained(Fence(3));
-        assert_eq!(lease_machine.news().await, gained, "{is_held} {store:?}");
+        assert_eq!(client.news().await, gained, "{is_held} {tag:?}");
     }
 }
 
@@ -72,48 +72,48 @@ async fn answer_under_way_when_a_higher_fence_is_claimed_ends_no_era() {
 /// still have to be stopped.
 #[tokio::test(start_paused = true)]
 async fn fence_also_claimed_by_another_member_ends_the_era() {
-    let shop = Shop::open(TTL);
-    let mut lease_machine = LeaseMachine::new(&shop, 1);
-    let fence = lease_machine.acquire().await;
+    let store = FakeStore::open(TTL);
+    let mut client = Client::new(&store, 1);
+    let fence = client.acquire().await;
     let heard_at = clock();
     for _ in 0..2 {
-        lease_machine.hear(fence);
+        client.hear(fence);
     }
     let by = OTHER;
-    assert_eq!(lease_machine.word().await, LeaseEvent::Contested { by, fence });
-    assert_eq!(lease_machine.held(), None);
-    assert_eq!(lease_machine.word().await, LeaseEvent::Lost(fence));
-    let why = lease_machine.shut_out().await;
+    assert_eq!(client.event().await, LeaseEvent::Contested { by, fence });
+    assert_eq!(client.held(), None);
+    assert_eq!(client.event().await, LeaseEvent::Lost(fence));
+    let why = client.shut_out().await;
     assert!(why.contains("to this member and to another"), "{why}");
     assert!(why.contains("raise `era`"), "{why}");
     assert_eq!(clock(), heard_at, "all of it at once");
-    assert!(shop.books().holder.is_some(), "it runs out");
+    assert!(store.state().holder.is_some(), "it runs out");
     pass(TTL * 3).await;
-    assert_eq!(lease_machine.remembered(), [fence, era::last(0)]);
-    lease_machine.lease_client.request(Request::Acquire);
+    assert_eq!(client.remembered(), [fence, era::last(0)]);
+    client.handle.request(Request::Acquire);
     pass(TTL * 3).await;
-    assert_eq!(shop.books().asked, ["acquire"], "it asks no more");
-    assert!(lease_machine.words.try_recv().is_err(), "all was said");
+    assert_eq!(store.state().asked, ["acquire"], "it asks no more");
+    assert!(client.events.try_recv().is_err(), "all was said");
 }
 
 /// The fence is forged. The next era must remain usable.
 #[tokio::test(start_paused = true)]
 async fn fence_of_a_later_era_ends_only_this_era() {
     for made_up in [era::begin(1), era::last(era::LAST).0, u64::MAX] {
-        for store in [None, Some(StoreTag(99))] {
-            let shop = Shop::open(TTL);
-            let mut lease_machine = LeaseMachine::new(&shop, 1);
-            let fence = lease_machine.acquire().await;
-            lease_machine.hear_of(store, Fence(made_up));
+        for tag in [None, Some(StoreTag(99))] {
+            let store = FakeStore::open(TTL);
+            let mut client = Client::new(&store, 1);
+            let fence = client.acquire().await;
+            client.hear_of(tag, Fence(made_up));
             pass(TTL * 3).await;
-            let high_water = lease_machine.kept.lock().unwrap().last().cloned();
+            let high_water = client.kept.lock().unwrap().last().cloned();
             let high_water = high_water.expect("it is remembered");
             assert!(high_water.highest <= Some(era::last(0)), "{made_up}");
             let heard = high_water.heard.values().max();
             assert!(heard <= Some(&era::last(0)), "{made_up}");
-            assert_eq!(high_water.highest > Some(fence), store.is_none());
-            shop.books().holder = None;
-            let mut raised = LeaseMachine::who_saw(high_water, &shop, 2, 1, |_| Ok(()));
+            assert_eq!(high_water.highest > Some(fence), tag.is_none());
+            store.state().holder = None;
+            let mut raised = Client::with_marks(high_water, &store, 2, 1, |_| Ok(()));
             assert!(raised.acquire().await > era::last(0), "{made_up}");
         }
     }
@@ -123,81 +123,81 @@ async fn fence_of_a_later_era_ends_only_this_era() {
 #[tokio::test(start_paused = true)]
 async fn fence_far_above_all_known_fences_is_ignored() {
     let by = OTHER;
-    for (count, store) in [(0, None), (9, None), (0, Some(StoreTag(99))), (9, Some(StoreTag(99)))] {
-        let shop = Shop::open(TTL);
-        shop.books().count = count;
-        let mut lease_machine = LeaseMachine::new(&shop, 1);
+    for (count, tag) in [(0, None), (9, None), (0, Some(StoreTag(99))), (9, Some(StoreTag(99)))] {
+        let store = FakeStore::open(TTL);
+        store.state().count = count;
+        let mut client = Client::new(&store, 1);
         let known = match count {
             0 => 0, // it has neither asked nor received a claim
-            _ => lease_machine.acquire().await.0,
+            _ => client.acquire().await.0,
         };
         let reach = Fence(known + counter::REACH);
         for fence in [Fence(reach.0 + 1), Fence(era::last(0).0 - 1), era::last(0)] {
-            lease_machine.hear_of(store, fence);
-            let word = LeaseEvent::OutOfReach { by, fence, reach };
-            assert_eq!(lease_machine.word().await, word, "{store:?}");
+            client.hear_of(tag, fence);
+            let event = LeaseEvent::OutOfReach { by, fence, reach };
+            assert_eq!(client.event().await, event, "{tag:?}");
         }
         pass(TTL * 3).await;
-        let kept = lease_machine.kept.lock().unwrap().last().cloned().unwrap_or_default();
-        assert_eq!(kept.highest.map_or(0, |it| it.0), known, "{store:?}");
-        assert!(kept.heard.is_empty(), "{store:?}");
-        assert_eq!(lease_machine.held().is_some(), known > 0, "it goes on");
-        assert!(lease_machine.words.try_recv().is_err(), "all was said");
+        let kept = client.kept.lock().unwrap().last().cloned().unwrap_or_default();
+        assert_eq!(kept.highest.map_or(0, |it| it.0), known, "{tag:?}");
+        assert!(kept.heard.is_empty(), "{tag:?}");
+        assert_eq!(client.held().is_some(), known > 0, "it goes on");
+        assert!(client.events.try_recv().is_err(), "all was said");
         // A fence within reach counts, and extends the reach.
         for steps in [1, 2] {
-            lease_machine.hear_of(store, Fence(known + steps * counter::REACH));
+            client.hear_of(tag, Fence(known + steps * counter::REACH));
             pass(millis(100)).await;
         }
-        let kept = on_disk(&lease_machine);
+        let kept = on_disk(&client);
         let highest = kept.heard.values().max().copied().max(kept.highest);
-        assert_eq!(highest, Some(Fence(known + 2 * counter::REACH)), "{store:?}");
+        assert_eq!(highest, Some(Fence(known + 2 * counter::REACH)), "{tag:?}");
     }
 }
 
 /// A client whose disk completes a write each time the test signals it.
-fn with_a_slow_disk(shop: &Shop) -> (LeaseMachine, std::sync::mpsc::Sender<()>) {
+fn with_a_slow_disk(store: &FakeStore) -> (Client, std::sync::mpsc::Sender<()>) {
     let (go_on, wait) = std::sync::mpsc::channel();
     let keep = move |_: &Seen| wait.recv().map_err(io::Error::other);
-    (LeaseMachine::with(shop, 1, 0, None, keep), go_on)
+    (Client::with(store, 1, 0, None, keep), go_on)
 }
 
 /// The disk is slow, and meanwhile another member claims the same fence.
 #[tokio::test(start_paused = true)]
 async fn fence_claimed_elsewhere_before_publication_is_not_published() {
-    let shop = Shop::open(TTL);
-    let (mut lease_machine, disk) = with_a_slow_disk(&shop);
-    lease_machine.lease_client.request(Request::Acquire);
-    while shop.books().asked.is_empty() {
+    let store = FakeStore::open(TTL);
+    let (mut client, disk) = with_a_slow_disk(&store);
+    client.handle.request(Request::Acquire);
+    while store.state().asked.is_empty() {
         tokio::task::yield_now().await;
     }
     tokio::task::yield_now().await;
-    lease_machine.hear(Fence(1));
+    client.hear(Fence(1));
     tokio::task::yield_now().await;
     for _ in 0..4 {
         disk.send(()).unwrap();
     }
-    let why = lease_machine.shut_out().await;
+    let why = client.shut_out().await;
     assert!(why.contains("fence 1, but 1 was seen before"), "{why}");
-    assert_eq!(*lease_machine.lease_client.lease_watch().borrow(), None);
+    assert_eq!(*client.handle.lease_watch().borrow(), None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn failed_write_is_retried_with_growing_pauses_and_reported() {
-    let shop = Shop::open(TTL);
+    let store = FakeStore::open(TTL);
     let is_broken = Arc::new(AtomicBool::new(true));
     let disk = Arc::clone(&is_broken);
     let keep = move |_: &Seen| match disk.load(Ordering::SeqCst) {
         true => Err(io::Error::other("disk full")),
         false => Ok(()),
     };
-    let mut lease_machine = LeaseMachine::with(&shop, 1, 0, None, keep);
-    lease_machine.hear(Fence(10));
+    let mut client = Client::with(&store, 1, 0, None, keep);
+    client.hear(Fence(10));
     let mut failed_at = Vec::new();
     for _ in 0..9 {
-        let why = lease_machine.fault().await;
+        let why = client.fault().await;
         assert!(why.contains("could not be remembered: disk full"), "{why}");
         failed_at.push(clock());
-        lease_machine.hear(Fence(10 + failed_at.len() as u64)); // further claims do not hasten the retry
+        client.hear(Fence(10 + failed_at.len() as u64)); // further claims do not hasten the retry
     }
     let pauses = failed_at.windows(2).map(|it| (it[1] - it[0]).0);
     let pauses: Vec<u64> = pauses.map(|it| it / 10_000_000 * 10).collect();
@@ -205,70 +205,70 @@ async fn failed_write_is_retried_with_growing_pauses_and_reported() {
 
     is_broken.store(false, Ordering::SeqCst);
     pass(A_WHILE).await;
-    assert_eq!(lease_machine.remembered(), [Fence(19)]);
-    assert!(lease_machine.words.try_recv().is_err(), "there is no more to say");
+    assert_eq!(client.remembered(), [Fence(19)]);
+    assert!(client.events.try_recv().is_err(), "there is no more to say");
     // After a success the pauses start from the shortest again.
     is_broken.store(true, Ordering::SeqCst);
-    lease_machine.hear(Fence(20));
-    lease_machine.fault().await;
+    client.hear(Fence(20));
+    client.fault().await;
     is_broken.store(false, Ordering::SeqCst);
     pass(millis(600)).await;
-    assert_eq!(lease_machine.remembered(), [Fence(19), Fence(20)]);
+    assert_eq!(client.remembered(), [Fence(19), Fence(20)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn unpersisted_claim_still_bounds_a_grant() {
-    let shop = Shop::open(TTL);
-    shop.books().count = 5;
+    let store = FakeStore::open(TTL);
+    store.state().count = 5;
     let keep = |_: &Seen| Err(io::Error::other("disk full"));
-    let mut lease_machine = LeaseMachine::with(&shop, 1, 0, None, keep);
-    lease_machine.hear(Fence(10));
-    lease_machine.fault().await;
-    lease_machine.lease_client.request(Request::Acquire);
-    let why = lease_machine.shut_out().await;
+    let mut client = Client::with(&store, 1, 0, None, keep);
+    client.hear(Fence(10));
+    client.fault().await;
+    client.handle.request(Request::Acquire);
+    let why = client.shut_out().await;
     assert!(why.contains("fence 6, but 10 was seen before"), "{why}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn hanging_disk_is_reported_when_the_grant_expires() {
-    let shop = Shop::open(TTL);
-    let (mut lease_machine, disk) = with_a_slow_disk(&shop);
-    lease_machine.lease_client.request(Request::Acquire);
+    let store = FakeStore::open(TTL);
+    let (mut client, disk) = with_a_slow_disk(&store);
+    client.handle.request(Request::Acquire);
     for _ in 0..300 {
-        if lease_machine.lease_client.is_stuck() {
+        if client.handle.is_stuck() {
             break;
         }
         // Virtual time does not advance while a thread is running.
         tokio::time::advance(TTL / 100).await;
     }
-    assert!(lease_machine.lease_client.is_stuck(), "for three ttls");
-    let why = lease_machine.fault().await;
+    assert!(client.handle.is_stuck(), "for three ttls");
+    let why = client.fault().await;
     assert!(why.contains("the disk hangs"), "{why}");
-    lease_machine.lease_client.request(Request::Withdraw);
+    client.handle.request(Request::Withdraw);
     for _ in 0..1_000 {
         disk.send(()).unwrap();
     }
     pass(TTL).await;
-    assert!(!lease_machine.lease_client.is_stuck());
-    assert_eq!(lease_machine.held(), None);
+    assert!(!client.handle.is_stuck());
+    assert_eq!(client.held(), None);
 }
 
 /// The request arrives during a write.
 #[tokio::test(start_paused = true)]
 async fn write_interrupted_by_a_request_is_retried() {
-    let shop = Shop::open(TTL);
+    let store = FakeStore::open(TTL);
     let (go_on, wait) = std::sync::mpsc::channel();
     let keep = move |_: &Seen| wait.recv().map_err(io::Error::other)?;
-    let mut lease_machine = LeaseMachine::with(&shop, 1, 0, None, keep);
-    lease_machine.hear(Fence(10));
+    let mut client = Client::with(&store, 1, 0, None, keep);
+    client.hear(Fence(10));
     tokio::task::yield_now().await;
-    lease_machine.lease_client.request(Request::Withdraw);
+    client.handle.request(Request::Withdraw);
     tokio::task::yield_now().await;
     go_on.send(Err(io::Error::other("disk full"))).unwrap();
-    assert!(lease_machine.fault().await.contains("disk full"));
+    assert!(client.fault().await.contains("disk full"));
     go_on.send(Ok(())).unwrap();
     pass(millis(600)).await;
-    assert_eq!(lease_machine.remembered(), [Fence(10)]);
+    assert_eq!(client.remembered(), [Fence(10)]);
 }
 
 /// The client's own store has not reported its identity when the claim arrives.
@@ -283,24 +283,24 @@ async fn fence_of_another_store_does_not_bound_the_own_store() {
         (another, None, false),
     ] {
         for restarts in [false, true] {
-            let shop = Shop::open(TTL);
-            (shop.books().identity, shop.books().count) = (tells, 4);
-            let mut lease_machine = LeaseMachine::new(&shop, 1);
-            lease_machine.hear_of(heard_of, Fence(10));
+            let store = FakeStore::open(TTL);
+            (store.state().identity, store.state().count) = (tells, 4);
+            let mut client = Client::new(&store, 1);
+            client.hear_of(heard_of, Fence(10));
             pass(millis(100)).await;
             if restarts {
-                lease_machine = restarted(&shop, &on_disk(&lease_machine));
+                client = restarted(&store, &on_disk(&client));
             }
-            lease_machine.lease_client.request(Request::Acquire);
-            match lease_machine.word().await {
+            client.handle.request(Request::Acquire);
+            match client.event().await {
                 LeaseEvent::Gained(fence) => assert_eq!((fence, is_granted), (Fence(5), true)),
                 LeaseEvent::ShutOut(Some(why)) => {
                     assert!(why.contains("fence 5, but 10 was seen before"), "{why}");
                     assert!(!is_granted, "{heard_of:?} {tells:?}");
                     pass(millis(100)).await;
-                    assert_eq!(on_disk(&lease_machine).highest, Some(Fence(10)));
+                    assert_eq!(on_disk(&client).highest, Some(Fence(10)));
                 }
-                word => panic!("{word:?}"),
+                event => panic!("{event:?}"),
             }
         }
     }
@@ -310,35 +310,35 @@ async fn fence_of_another_store_does_not_bound_the_own_store() {
 /// unreachable.
 #[tokio::test(start_paused = true)]
 async fn restarted_member_knows_its_store_before_the_store_answers() {
-    let shop = Shop::open(TTL);
-    shop.books().identity = Some(7);
-    let mut lease_machine = LeaseMachine::new(&shop, 1);
-    assert_eq!(lease_machine.acquire().await, Fence(1));
-    let lease_machine = restarted(&shop, &on_disk(&lease_machine));
+    let store = FakeStore::open(TTL);
+    store.state().identity = Some(7);
+    let mut client = Client::new(&store, 1);
+    assert_eq!(client.acquire().await, Fence(1));
+    let client = restarted(&store, &on_disk(&client));
     for (store, fence) in [(7, 10), (8, 20)] {
-        lease_machine.hear_of(Some(StoreTag::of(store)), Fence(fence));
+        client.hear_of(Some(StoreTag::of(store)), Fence(fence));
     }
     pass(millis(100)).await;
-    let high_water = on_disk(&lease_machine);
+    let high_water = on_disk(&client);
     assert_eq!((high_water.highest, high_water.store), (Some(Fence(10)), Some(StoreTag::of(7))));
     assert_eq!(high_water.heard, [(StoreTag::of(8), Fence(20))].into());
-    assert_eq!(shop.books().asked, ["acquire"], "nobody asked it again");
+    assert_eq!(store.state().asked, ["acquire"], "it is not asked again");
 }
 
 /// The member was configured with the wrong store before.
 #[tokio::test(start_paused = true)]
 async fn member_moved_to_another_store_follows_its_count() {
-    let shop = Shop::open(TTL);
-    shop.books().identity = Some(7);
+    let store = FakeStore::open(TTL);
+    store.state().identity = Some(7);
     let high_water = Seen {
         highest: None,
         store: Some(StoreTag::of(8)),
         heard: [(StoreTag::of(7), Fence(10))].into(),
     };
-    let mut lease_machine = restarted(&shop, &high_water);
-    lease_machine.lease_client.request(Request::Acquire);
-    let why = lease_machine.shut_out().await;
+    let mut client = restarted(&store, &high_water);
+    client.handle.request(Request::Acquire);
+    let why = client.shut_out().await;
     assert!(why.contains("fence 1, but 10 was seen before"), "{why}");
     pass(millis(100)).await;
-    assert_eq!(on_disk(&lease_machine).store, Some(StoreTag::of(7)));
+    assert_eq!(on_disk(&client).store, Some(StoreTag::of(7)));
 }

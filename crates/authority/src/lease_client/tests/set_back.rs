@@ -4,131 +4,131 @@ use super::*;
 
 /// A client of member 1 that held `high_water` and released it, and a store whose count was set
 /// back to `count`.
-async fn set_back(high_water: u64, count: u64) -> (Shop, LeaseMachine) {
-    let shop = Shop::open(TTL);
-    shop.books().count = high_water - 1;
-    let mut lease_machine = LeaseMachine::new(&shop, 1);
-    assert_eq!(lease_machine.acquire().await, Fence(high_water));
-    lease_machine.lease_client.request(Request::Release);
-    assert_eq!(lease_machine.news().await, LeaseEvent::Lost(Fence(high_water)));
+async fn set_back(high_water: u64, count: u64) -> (FakeStore, Client) {
+    let store = FakeStore::open(TTL);
+    store.state().count = high_water - 1;
+    let mut client = Client::new(&store, 1);
+    assert_eq!(client.acquire().await, Fence(high_water));
+    client.handle.request(Request::Release);
+    assert_eq!(client.news().await, LeaseEvent::Lost(Fence(high_water)));
     pass(millis(100)).await;
-    shop.books().count = count;
-    (shop, lease_machine)
+    store.state().count = count;
+    (store, client)
 }
 
 #[tokio::test(start_paused = true)]
 async fn store_set_back_is_refused_until_it_passes_the_mark() {
-    let (shop, mut lease_machine) = set_back(10, 7).await;
-    lease_machine.lease_client.request(Request::Acquire);
+    let (store, mut client) = set_back(10, 7).await;
+    client.handle.request(Request::Acquire);
     let mut noticed_at = clock();
     for last_count in [8, 9, 10] {
-        let why = lease_machine.shut_out().await;
+        let why = client.shut_out().await;
         let says = format!("fence {last_count}, but 10 was seen before");
         assert!(why.contains(&says) && why.contains("raise `era`"), "{why}");
-        assert_eq!(lease_machine.held(), None);
+        assert_eq!(client.held(), None);
         noticed_at = clock();
     }
-    assert_eq!(lease_machine.word().await, LeaseEvent::ShutOut(None));
-    assert_eq!(lease_machine.news().await, LeaseEvent::Gained(Fence(11)));
+    assert_eq!(client.event().await, LeaseEvent::ShutOut(None));
+    assert_eq!(client.news().await, LeaseEvent::Gained(Fence(11)));
     let waited = clock() - noticed_at;
     assert!(waited >= TTL.into(), "a holder of before may work: {waited}");
     assert!(waited < Duration::from(TTL + ANSWER_WITHIN), "{waited}");
-    assert_eq!(lease_machine.remembered(), [Fence(10), Fence(11)], "and nothing else");
-    assert_eq!(shop.books().asked.len(), 2 + 3 * 2 + 1, "one attempt in a ttl");
+    assert_eq!(client.remembered(), [Fence(10), Fence(11)], "and nothing else");
+    assert_eq!(store.state().asked.len(), 2 + 3 * 2 + 1, "one attempt in a ttl");
 }
 
 /// The mark is all that the member needs to persist.
 #[tokio::test(start_paused = true)]
 async fn restarted_member_keeps_its_mark() {
-    let (shop, mut lease_machine) = set_back(10, 8).await;
-    lease_machine.lease_client.request(Request::Acquire);
-    lease_machine.shut_out().await;
+    let (store, mut client) = set_back(10, 8).await;
+    client.handle.request(Request::Acquire);
+    client.shut_out().await;
     pass(millis(100)).await;
-    let high_water = lease_machine.kept.lock().unwrap().last().cloned().unwrap();
-    drop(lease_machine);
+    let high_water = client.kept.lock().unwrap().last().cloned().unwrap();
+    drop(client);
     assert_eq!(high_water.highest, Some(Fence(10)));
-    let mut restarted = LeaseMachine::who_saw(high_water.clone(), &shop, 1, 0, |_| Ok(()));
-    restarted.lease_client.request(Request::Acquire);
+    let mut restarted = Client::with_marks(high_water.clone(), &store, 1, 0, |_| Ok(()));
+    restarted.handle.request(Request::Acquire);
     let why = restarted.shut_out().await;
     assert!(why.contains("fence 10, but 10 was seen before"), "{why}");
     drop(restarted);
     // Every fence of a later era is above those of this one.
-    let mut raised = LeaseMachine::who_saw(high_water, &shop, 3, 1, |_| Ok(()));
+    let mut raised = Client::with_marks(high_water, &store, 3, 1, |_| Ok(()));
     assert_eq!(raised.acquire().await, Fence(era::begin(1) + 11));
 }
 
 /// The store grants nothing, but reports its count.
 #[tokio::test(start_paused = true)]
 async fn count_below_the_mark_is_refused_while_another_member_holds() {
-    let shop = Shop::open(TTL);
-    shop.books().count = 5;
-    let mut other = LeaseMachine::new(&shop, 1);
+    let store = FakeStore::open(TTL);
+    store.state().count = 5;
+    let mut other = Client::new(&store, 1);
     assert_eq!(other.acquire().await, Fence(6));
-    let mut lease_machine = LeaseMachine::with(&shop, 2, 0, Some(Fence(8)), |_| Ok(()));
-    lease_machine.lease_client.request(Request::Acquire);
-    assert_eq!(lease_machine.refusal().await, "`1` holds tenure");
-    let why = lease_machine.shut_out().await;
+    let mut client = Client::with(&store, 2, 0, Some(Fence(8)), |_| Ok(()));
+    client.handle.request(Request::Acquire);
+    assert_eq!(client.refusal().await, "`1` holds tenure");
+    let why = client.shut_out().await;
     assert!(why.contains("fence 6, but 8 was seen before"), "{why}");
     pass(A_WHILE).await;
-    other.lease_client.request(Request::Release);
-    assert_eq!(lease_machine.news().await, LeaseEvent::Gained(Fence(9)));
+    other.handle.request(Request::Release);
+    assert_eq!(client.news().await, LeaseEvent::Gained(Fence(9)));
 }
 
 /// A member that did not know the mark has led meanwhile, above it.
 #[tokio::test(start_paused = true)]
 async fn member_follows_a_holder_above_the_mark() {
-    let (shop, mut lease_machine) = set_back(10, 9).await;
-    lease_machine.lease_client.request(Request::Acquire);
-    let why = lease_machine.shut_out().await;
+    let (store, mut client) = set_back(10, 9).await;
+    client.handle.request(Request::Acquire);
+    let why = client.shut_out().await;
     assert!(why.contains("fence 10, but 10 was seen before"), "{why}");
     pass(ANSWER_WITHIN).await; // the grant is released
-    let mut other = LeaseMachine::new(&shop, 2);
+    let mut other = Client::new(&store, 2);
     assert_eq!(other.acquire().await, Fence(11));
-    lease_machine.hear(Fence(11));
-    assert_eq!(lease_machine.word().await, LeaseEvent::ShutOut(None), "and nobody asked");
+    client.hear(Fence(11));
+    assert_eq!(client.event().await, LeaseEvent::ShutOut(None), "without a request");
     drop(other);
-    assert_eq!(lease_machine.news().await, LeaseEvent::Gained(Fence(12)));
+    assert_eq!(client.news().await, LeaseEvent::Gained(Fence(12)));
 }
 
 /// There may be two stores, one of which still renews a tenure that the other has forgotten.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_taken_after_a_set_back_while_another_claims_tenure() {
-    let (shop, mut lease_machine) = set_back(10, 9).await;
-    lease_machine.lease_client.request(Request::Acquire);
-    lease_machine.shut_out().await;
+    let (store, mut client) = set_back(10, 9).await;
+    client.handle.request(Request::Acquire);
+    client.shut_out().await;
     let mut heard_at = clock();
     for _ in 0..20 {
         pass(TTL / 3).await;
-        lease_machine.hear(Fence(10));
+        client.hear(Fence(10));
         heard_at = clock();
     }
-    assert_eq!(shop.books().count, 10, "nothing was asked for");
-    assert_eq!(lease_machine.news().await, LeaseEvent::Gained(Fence(11)));
+    assert_eq!(store.state().count, 10, "nothing was asked for");
+    assert_eq!(client.news().await, LeaseEvent::Gained(Fence(11)));
     assert!(clock() - heard_at >= TTL.into());
 }
 
 /// Waiting does not show the count of the other store.
 #[tokio::test(start_paused = true)]
 async fn lower_count_from_a_store_with_another_identity_ends_the_era() {
-    let shop = Shop::open(TTL);
-    (shop.books().identity, shop.books().count) = (Some(7), 9);
-    let mut lease_machine = LeaseMachine::new(&shop, 1);
-    lease_machine.acquire().await;
+    let store = FakeStore::open(TTL);
+    (store.state().identity, store.state().count) = (Some(7), 9);
+    let mut client = Client::new(&store, 1);
+    client.acquire().await;
     pass(millis(100)).await;
-    let high_water = lease_machine.kept.lock().unwrap().last().cloned().unwrap();
-    drop(lease_machine);
+    let high_water = client.kept.lock().unwrap().last().cloned().unwrap();
+    drop(client);
     pass(TTL).await;
-    (shop.books().identity, shop.books().count) = (Some(8), 9);
-    let mut lease_machine = LeaseMachine::who_saw(high_water, &shop, 1, 0, |_| Ok(()));
-    lease_machine.lease_client.request(Request::Acquire);
-    let why = lease_machine.shut_out().await;
+    (store.state().identity, store.state().count) = (Some(8), 9);
+    let mut client = Client::with_marks(high_water, &store, 1, 0, |_| Ok(()));
+    client.handle.request(Request::Acquire);
+    let why = client.shut_out().await;
     assert!(why.contains("is another store"), "{why}");
     pass(A_WHILE).await;
-    assert_eq!((lease_machine.held(), shop.books().count), (None, 10));
-    let high_water = lease_machine.kept.lock().unwrap().last().cloned().unwrap();
+    assert_eq!((client.held(), store.state().count), (None, 10));
+    let high_water = client.kept.lock().unwrap().last().cloned().unwrap();
     assert_eq!(high_water.highest, Some(era::last(0)));
     // The member reports it at its start and not at its nomination: until then the leader may fail.
-    let mut restarted = LeaseMachine::who_saw(high_water, &shop, 1, 0, |_| Ok(()));
+    let mut restarted = Client::with_marks(high_water, &store, 1, 0, |_| Ok(()));
     let why = restarted.shut_out().await;
     assert!(why.contains("era 0 of group `g` is over"), "{why}");
 }
@@ -139,15 +139,15 @@ async fn lower_count_from_a_store_with_another_identity_ends_the_era() {
 async fn members_that_know_all_fences_reuse_none_after_set_backs() {
     use rand_core::{Rng, SeedableRng};
     let mut rng = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(19);
-    let shop = Shop::open(TTL);
-    let mut members: Vec<LeaseMachine> = (1..=3).map(|it| LeaseMachine::new(&shop, it)).collect();
+    let store = FakeStore::open(TTL);
+    let mut members: Vec<Client> = (1..=3).map(|it| Client::new(&store, it)).collect();
     let mut last = Fence(0);
     for _ in 0..200 {
         let at = usize::try_from(rng.next_u64() % 3).unwrap();
         if rng.next_u64().is_multiple_of(4) {
             let high_water = members[at].kept.lock().unwrap().last().cloned();
             let high_water = high_water.unwrap_or_default();
-            members[at] = LeaseMachine::who_saw(high_water, &shop, at as u64 + 1, 0, |_| Ok(()));
+            members[at] = Client::with_marks(high_water, &store, at as u64 + 1, 0, |_| Ok(()));
         }
         let fence = members[at].acquire().await;
         assert!(fence > last, "{fence} after {last}");
@@ -158,12 +158,12 @@ async fn members_that_know_all_fences_reuse_none_after_set_backs() {
             }
         }
         pass(millis(100)).await;
-        members[at].lease_client.request(Request::Release);
+        members[at].handle.request(Request::Release);
         assert_eq!(members[at].news().await, LeaseEvent::Lost(fence));
         pass(millis(100)).await;
         let lost = rng.next_u64() % 5;
-        let mut books = shop.books();
-        (books.count, books.holder) = (books.count.saturating_sub(lost), None);
+        let mut state = store.state();
+        (state.count, state.holder) = (state.count.saturating_sub(lost), None);
     }
 }
 
@@ -177,92 +177,85 @@ async fn members_that_have_not_asked_warn_of_a_holder_below_the_mark() {
     for (high_water, hears) in
         [(None, None), (None, store), (Some(led), store), (Some(listened), store)]
     {
-        let shop = Shop::open(TTL);
+        let store = FakeStore::open(TTL);
         let has_restarted = high_water.is_some();
-        let mut lease_machine =
-            LeaseMachine::who_saw(high_water.unwrap_or_default(), &shop, 1, 0, |_| Ok(()));
+        let mut client =
+            Client::with_marks(high_water.unwrap_or_default(), &store, 1, 0, |_| Ok(()));
         if !has_restarted {
-            lease_machine.hear_of(hears, Fence(10));
+            client.hear_of(hears, Fence(10));
         }
         let began = clock();
         let why = loop {
-            lease_machine.hear_of(hears, Fence(9));
+            client.hear_of(hears, Fence(9));
             pass(millis(1_000)).await;
-            if let Ok((_, word)) = lease_machine.words.try_recv() {
-                break word;
+            if let Ok((_, event)) = client.events.try_recv() {
+                break event;
             }
-            assert!(clock() - began < (2 * TTL).into(), "{hears:?}: no word");
+            assert!(clock() - began < (2 * TTL).into(), "{hears:?}: no event");
         };
         assert!(clock() - began >= TTL.into(), "a frame may be late");
         let LeaseEvent::ShutOut(Some(why)) = why else {
             panic!("{why:?}");
         };
         assert!(why.contains("holds fence 9 by the store, but 10 was seen before"), "{why}");
-        lease_machine.hear_of(hears, Fence(9));
+        client.hear_of(hears, Fence(9));
         pass(millis(100)).await;
-        assert!(lease_machine.words.try_recv().is_err(), "it is said once");
-        lease_machine.hear_of(hears, Fence(11));
-        assert_eq!(lease_machine.word().await, LeaseEvent::ShutOut(None));
-        assert!(shop.books().asked.is_empty());
+        assert!(client.events.try_recv().is_err(), "it is said once");
+        client.hear_of(hears, Fence(11));
+        assert_eq!(client.event().await, LeaseEvent::ShutOut(None));
+        assert!(store.state().asked.is_empty());
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn late_frames_of_a_former_holder_do_not_indicate_a_set_back() {
-    let shop = Shop::open(TTL);
-    shop.books().identity = Some(7);
-    let mut lease_machine = LeaseMachine::new(&shop, 1);
-    lease_machine.hear(Fence(10));
+    let store = FakeStore::open(TTL);
+    store.state().identity = Some(7);
+    let mut client = Client::new(&store, 1);
+    client.hear(Fence(10));
     // Single frames, far apart.
     for _ in 0..5 {
-        lease_machine.hear(Fence(9));
+        client.hear(Fence(9));
         pass(TTL + millis(1_000)).await;
     }
     // Between frames of the holder.
     for _ in 0..30 {
-        lease_machine.hear(Fence(9));
+        client.hear(Fence(9));
         pass(millis(500)).await;
-        lease_machine.hear(Fence(10));
+        client.hear(Fence(10));
         pass(millis(500)).await;
     }
     // From a member that claims to have held the fence before.
     for _ in 0..30 {
-        lease_machine.lease_client.hear(Heard {
-            by: OTHER,
-            store: None,
-            fence: Fence(9),
-            holds: false,
-        });
+        client.handle.hear(Heard { by: OTHER, store: None, fence: Fence(9), holds: false });
         pass(millis(1_000)).await;
     }
-    assert!(lease_machine.words.try_recv().is_err());
+    assert!(client.events.try_recv().is_err());
     // From another store than the member's own.
-    shop.books().count = 10;
-    assert_eq!(lease_machine.acquire().await, Fence(11));
-    lease_machine.lease_client.request(Request::Release);
-    assert_eq!(lease_machine.news().await, LeaseEvent::Lost(Fence(11)));
+    store.state().count = 10;
+    assert_eq!(client.acquire().await, Fence(11));
+    client.handle.request(Request::Release);
+    assert_eq!(client.news().await, LeaseEvent::Lost(Fence(11)));
     for _ in 0..30 {
-        lease_machine.hear_of(Some(StoreTag::of(8)), Fence(9));
+        client.hear_of(Some(StoreTag::of(8)), Fence(9));
         pass(millis(1_000)).await;
     }
-    assert!(lease_machine.words.try_recv().is_err());
+    assert!(client.events.try_recv().is_err());
 }
 
 /// The blocking record may be removed, after which the store works as before.
 #[tokio::test(start_paused = true)]
 async fn blocked_store_is_reported_until_it_is_unblocked() {
-    let shop = Shop::open(TTL);
-    shop.books().block = Some("a key without a lease: delete it".to_owned());
-    let mut lease_machine = LeaseMachine::new(&shop, 1);
-    lease_machine.lease_client.request(Request::Acquire);
-    assert_eq!(lease_machine.shut_out().await, "a key without a lease: delete it");
+    let store = FakeStore::open(TTL);
+    store.state().block = Some("a key without a lease: delete it".to_owned());
+    let mut client = Client::new(&store, 1);
+    client.handle.request(Request::Acquire);
+    assert_eq!(client.shut_out().await, "a key without a lease: delete it");
     pass(A_WHILE).await;
-    assert!(lease_machine.words.try_recv().is_err(), "it is said once");
-    assert!(
-        lease_machine.lease_client.reachable() && !lease_machine.lease_client.is_held_elsewhere()
-    );
-    assert!(!shop.books().asked.contains(&"release"), "nothing is granted");
-    shop.books().block = None;
-    assert_eq!(lease_machine.word().await, LeaseEvent::ShutOut(None));
-    assert_eq!(lease_machine.news().await, LeaseEvent::Gained(Fence(1)));
+    assert!(client.events.try_recv().is_err(), "it is said once");
+    assert!(client.handle.reachable() && !client.handle.is_held_elsewhere());
+    assert!(!store.state().asked.contains(&"release"), "nothing is granted");
+    store.state().block = None;
+    assert_eq!(client.event().await, LeaseEvent::ShutOut(None));
+    assert_eq!(client.news().await, LeaseEvent::Gained(Fence(1)));
 }

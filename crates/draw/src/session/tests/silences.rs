@@ -141,8 +141,8 @@ async fn end(session: &mut Session<Wagner>) {
     while !session.is_done() {
         let links = &mut session.links;
         let (side, frame) = tokio::select! {
-            frame = links.left.hear(), if !session.left.broken => (Side::Left, frame),
-            frame = links.right.hear(), if !session.right.broken => (Side::Right, frame),
+            frame = links.left.receive(), if !session.traffic.left.broken => (Side::Left, frame),
+            frame = links.right.receive(), if !session.traffic.right.broken => (Side::Right, frame),
         };
         session.on_frame(side, frame).ok().unwrap();
     }
@@ -190,7 +190,7 @@ async fn delay_elsewhere_does_not_blame_honest_neighbours() {
             format!("m3 waited in vain for {beside} after 1 message, who says that it sent ");
         assert!(finding.what.starts_with(&sent), "{found:?}");
         let late =
-            format!("late on their link, or {beside} was kept waiting by somebody behind it");
+            format!("late on their link, or {beside} was kept waiting by a member behind it");
         assert!(finding.what.contains(&late), "{found:?}");
     }
     // This holds for any subset of transcripts.
@@ -259,7 +259,7 @@ async fn member_that_may_never_have_begun_is_not_named() {
     assert_eq!(found.findings.len(), 2, "{found:?}");
     names_nobody_who_answers(&found);
     for (finding, beside) in found.findings.iter().zip(["m1", "m3"]) {
-        let what = format!("{beside} never began, as somebody else was gone just then");
+        let what = format!("{beside} never began, as another member was gone just then");
         assert!(finding.what.contains(&what), "{found:?}");
     }
 }
@@ -298,7 +298,7 @@ async fn signed_reason_without_a_transcript_is_reported() {
     let m0 = &mut held[0].0;
     let (side, message) = (Side::Right, Message::Withheld);
     let sent = m0.transcript.add(&Entry::Sent { side, message });
-    m0.say(side, message, sent.unwrap());
+    m0.send(side, message, sent.unwrap());
     all_end(&mut held).await;
     let found = table.verify([0, 2, 3]);
     let of_m1 = found.findings.iter().find(|it| it.who == ["m1"]);

@@ -12,15 +12,14 @@
 use hustings_protocol::wagner::Message;
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 
-use super::super::super::signed::Verdict;
-use super::super::links::name;
-use super::super::reading::Reading;
-use super::super::{Finding, Weight};
-use super::Signed;
+use super::Statements;
+use crate::signed::Verdict;
+use crate::verify::reading::Reading;
+use crate::verify::{Finding, Weight};
 
-impl Signed<'_> {
+impl Statements<'_> {
     /// A finding about silence for which nothing shows the member responsible.
-    pub(in super::super) fn silence_of_somebody(&self) -> Option<Finding> {
+    pub(in super::super) fn unexplained_silence(&self) -> Option<Finding> {
         let places = || 0..self.ring.len();
         let complaining: Vec<u32> = places().filter(|it| self.complains(*it)).collect();
         if complaining.is_empty() {
@@ -47,12 +46,12 @@ impl Signed<'_> {
                     ways => format!(" (on the way was {})", ways.join(" and ")),
                 };
                 format!(
-                    "the word of {who} alone ended the draw: that there was silence for too long. {}, for whom they waited, had sent all that was due and complain of nobody. So {who} complained too early, which is a veto, or further on a message was late, one that was still on its way or one that had come by then{on_the_way}: of time there is each holder's word alone",
+                    "the word of {who} alone ended the draw: that there was silence for too long. {}, for whom they waited, had sent all that was due and complain of no member. So {who} complained too early, which is a veto, or further on a message was late, one that was still on its way or one that had come by then{on_the_way}: of time there is each holder's word alone",
                     self.names(&content)
                 )
             }
         };
-        Some(open(what))
+        Some(Finding::open(what))
     }
 
     /// The messages that a member had sent and the next had not received when it learned of the
@@ -66,7 +65,7 @@ impl Signed<'_> {
             let receiver = self.readings[beside as usize].as_ref()?;
             let heard = receiver.flips_before_verdict(side.opposite());
             (flips(sender, side) > heard).then(|| {
-                let (from, to) = (name(self.ring, sender.place), name(self.ring, beside));
+                let (from, to) = (self.ring.name(sender.place), self.ring.name(beside));
                 format!("message {} from {from} to {to}", heard + 1)
             })
         });
@@ -111,7 +110,7 @@ impl Signed<'_> {
             // Everything that the neighbour had sent has arrived: the neighbour was waiting itself.
             return self.silence_behind(place, side);
         }
-        let [name, neighbour] = [place, silent].map(|it| name(self.ring, it));
+        let [name, neighbour] = [place, silent].map(|it| self.ring.name(it));
         let what = format!(
             "{name} waited in vain for {neighbour}{}, who says that it sent {sent}",
             heard(holder, side, waited)
@@ -121,16 +120,13 @@ impl Signed<'_> {
             // timeout before the neighbour complained. The neighbour had not received the holder's
             // complaint either, which was sent to it at once. So the two took longer than the
             // timeout.
-            return Some(Finding {
-                what: format!(
-                    "{what}, and complained of silence itself before it heard of that: there and back took longer than an answer may, or one of the two kept something back"
-                ),
-                who: vec![name, neighbour],
-                weight: Weight::Either,
-            });
+            let what = format!(
+                "{what}, and complained of silence itself before it heard of that: there and back took longer than an answer may, or one of the two kept something back"
+            );
+            return Some(Finding::new(Weight::Either, [name, neighbour], what));
         }
-        Some(open(format!(
-            "{what}: kept back by one of the two, lost or late on their link, or {neighbour} was kept waiting by somebody behind it; of time there is each holder's word alone"
+        Some(Finding::open(format!(
+            "{what}: kept back by one of the two, lost or late on their link, or {neighbour} was kept waiting by a member behind it; of time there is each holder's word alone"
         )))
     }
 
@@ -138,18 +134,12 @@ impl Signed<'_> {
     /// messages of the member at `silent` may have arrived. They may also have been late because
     /// that member had to wait itself.
     fn word_of_absent(&self, place: u32, silent: u32, other: Option<&Reading>) -> Finding {
-        let [name, neighbour] = [place, silent].map(|it| name(self.ring, it));
+        let [name, neighbour] = [place, silent].map(|it| self.ring.name(it));
         let what =
             format!("{name} says that it waited in vain for {neighbour}, and does not show it");
         let is_asked_too = other.is_none() && self.has_begun(silent);
-        Finding {
-            who: match is_asked_too {
-                true => vec![name, neighbour],
-                false => vec![name],
-            },
-            weight: Weight::Unanswered,
-            what,
-        }
+        let who = [Some(name), Some(neighbour).filter(|_| is_asked_too)];
+        Finding::new(Weight::Unanswered, who.into_iter().flatten(), what)
     }
 
     /// The finding about `holder`, which had received `had` messages from `side` and waited for a
@@ -163,9 +153,9 @@ impl Signed<'_> {
         complaining: Option<u32>,
     ) -> Finding {
         let silent = self.ring.neighbour(holder.place, side);
-        let [name_of_holder, neighbour] = [holder.place, silent].map(|it| name(self.ring, it));
+        let [name_of_holder, neighbour] = [holder.place, silent].map(|it| self.ring.name(it));
         let until = complaining.map_or_else(String::new, |it| {
-            let complaining = name(self.ring, it);
+            let complaining = self.ring.name(it);
             format!(", until {complaining}, who waited behind {name_of_holder}, complained")
         });
         let what = format!(
@@ -173,30 +163,23 @@ impl Signed<'_> {
             heard(holder, side, had)
         );
         if !self.has_begun(silent) {
-            return open(format!(
-                "{what}. Not a word of {neighbour} in this draw is shown: it was silent, their link failed, the complaint is false, or {neighbour} never began, as somebody else was gone just then"
+            return Finding::open(format!(
+                "{what}. Not a word of {neighbour} in this draw is shown: it was silent, their link failed, the complaint is false, or {neighbour} never began, as another member was gone just then"
             ));
         }
         if self.is_signed_by(silent) || !holder.is_whole() {
             // The neighbour was present to the end, or may have been.
-            return Finding {
-                what: format!(
-                    "{what}: silence, a link that failed or was late, a complaint that came too early, or {neighbour} was kept waiting itself"
-                ),
-                who: vec![neighbour],
-                weight: Weight::Unanswered,
-            };
+            let what = format!(
+                "{what}: silence, a link that failed or was late, a complaint that came too early, or {neighbour} was kept waiting itself"
+            );
+            return Finding::unanswered(neighbour, what);
         }
-        // An honest neighbour that is present signs in the end that it was told of the fault. The
+        // An honest neighbour that is present signs in the end that it learned of the fault. The
         // holder receives this before it stops waiting, if `respond_within` is longer than the
         // round-trip time, as the guide requires.
-        Finding {
-            who: vec![name_of_holder, neighbour],
-            weight: Weight::Either,
-            what: format!(
-                "{what} and signed nothing: silence, a link that failed, or a false complaint"
-            ),
-        }
+        let what =
+            format!("{what} and signed nothing: silence, a link that failed, or a false complaint");
+        Finding::new(Weight::Either, [name_of_holder, neighbour], what)
     }
 
     /// True if anything shows that the member at `place` took part. A member may not have begun
@@ -246,10 +229,6 @@ impl Signed<'_> {
             _ => false,
         }
     }
-}
-
-fn open(what: String) -> Finding {
-    Finding { who: Vec::new(), weight: Weight::Open, what }
 }
 
 /// The number of flips and `Withheld` messages that a member sent to one side.

@@ -168,7 +168,7 @@ async fn unusable_entry_is_reported_with_its_line() {
         (
             |it| {
                 let Entry::Met(seated) = &mut it[1] else {
-                    panic!("nobody was there");
+                    panic!("no attestations");
                 };
                 seated[2].signature.0[0] ^= 1;
                 1

@@ -28,7 +28,7 @@ async fn with_word(place: u32, verdict: Verdict) -> (Table, Verification) {
         // this member stays valid.
         entries.retain(|it| !matches!(it, Entry::Statement(_) | Entry::Broken { .. }));
         let Some(Entry::Met(seated)) = entries.get(1) else {
-            panic!("nobody was there");
+            panic!("no attestations");
         };
         let session = attestation::session(&table.ring, digest, seated).unwrap();
         let Some(Entry::Statement(own)) = signed.first() else {
@@ -48,7 +48,7 @@ async fn with_word(place: u32, verdict: Verdict) -> (Table, Verification) {
         let conclusion = Conclusion { entry, head, ..own.content };
         let seated = match &entries[1] {
             Entry::Met(seated) => attestation::session(&table.ring, digest, seated).unwrap(),
-            _ => panic!("nobody was there"),
+            _ => panic!("no attestations"),
         };
         let secret = &table.secrets[at as usize];
         entries.push(Entry::Statement(Statement::sign(secret, &seated, conclusion)));

@@ -13,7 +13,7 @@ use hustings_protocol::tenure::Message;
 use tokio::sync::watch;
 
 use super::Group;
-use crate::authority::last_will::LastWill;
+use crate::authority::LastWill;
 use crate::frame::Body;
 
 /// The number of a member's last frame. No frame of its incarnation comes after it.

@@ -26,7 +26,7 @@ use crate::frame::{Body, Frame, Sender};
 use crate::group::{Group, Outbox};
 use crate::identity::{Incarnation, group_id, member_id};
 use crate::peer_table::Channel;
-use hustings_system::calendar::calendar;
+use hustings_system::clock::calendar;
 
 const ROUND: Duration = Duration::from_millis(100);
 const NOW: Instant = Instant(1_000_000_000);

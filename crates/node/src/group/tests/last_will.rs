@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::tenure::TTL;
 use super::{ALL, ANNOUNCE, DELAY, Field, Flight, LISTEN, address, id};
-use crate::authority::last_will::LastWill;
+use crate::authority::LastWill;
 use crate::peer_table::Channel;
 
 const FOUNDING: Saved = Saved::Initialised(Durable::FOUNDING);

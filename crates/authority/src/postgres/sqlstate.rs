@@ -8,7 +8,7 @@ use tokio_postgres::error::DbError;
 
 /// Returns the remedy for a refusal. Returns `None` if the error is no refusal: the server did not
 /// answer, is shutting down, is not up yet, or gave up during the request.
-pub(super) fn advice(error: &Error) -> Option<&'static str> {
+pub(super) fn remedy(error: &Error) -> Option<&'static str> {
     if let Some(said) = error.as_db_error() {
         return of_state(said.code().code());
     }

@@ -2,45 +2,31 @@
 
 use std::time::Duration;
 
-/// The gRPC codes of refusals. All other codes mean that the server is shutting down, has no
-/// leader, or was not reached in time.
-const INVALID_ARGUMENT: i32 = 3;
-const NOT_FOUND: i32 = 5;
-const ALREADY_EXISTS: i32 = 6;
-const PERMISSION_DENIED: i32 = 7;
-const RESOURCE_EXHAUSTED: i32 = 8;
-const FAILED_PRECONDITION: i32 = 9;
-const OUT_OF_RANGE: i32 = 11;
-const UNIMPLEMENTED: i32 = 12;
-const UNAUTHENTICATED: i32 = 16;
+use tonic::Code;
 
-/// True if the code means that an object does not exist.
-pub(super) fn is_not_found(code: i32) -> bool {
-    code == NOT_FOUND
-}
-
-/// Returns the remedy for a refusal with this code, or `None` if the code is no refusal.
-pub(super) fn advice(code: i32, group: &str) -> Option<String> {
-    let advice = match code {
+/// Returns the remedy for a refusal with this code, or `None` if the code is no refusal: the server
+/// is shutting down, has no leader, or was not reached in time.
+pub(super) fn remedy(code: Code, group: &str) -> Option<String> {
+    let remedy = match code {
         // etcd reports a wrong name or password as an invalid argument, and an unnecessary login as
         // a failed precondition.
-        INVALID_ARGUMENT | FAILED_PRECONDITION | UNAUTHENTICATED => {
+        Code::InvalidArgument | Code::FailedPrecondition | Code::Unauthenticated => {
             "see that `etcd-user` has a name and a password that etcd knows, or is left out where it asks for none"
                 .to_owned()
         }
-        PERMISSION_DENIED => {
+        Code::PermissionDenied => {
             format!("let its user (`etcd-user`) read and write all keys that begin with `/hustings/{group}/`")
         }
-        RESOURCE_EXHAUSTED => {
+        Code::ResourceExhausted => {
             "give etcd room: `etcdctl alarm list` and its quota tell of what".to_owned()
         }
-        UNIMPLEMENTED => "see that it is etcd 3.4 or later".to_owned(),
-        NOT_FOUND | ALREADY_EXISTS | OUT_OF_RANGE => {
+        Code::Unimplemented => "see that it is etcd 3.4 or later".to_owned(),
+        Code::NotFound | Code::AlreadyExists | Code::OutOfRange => {
             "it is tried again; if that does not help, see what etcd's log says".to_owned()
         }
         _ => return None,
     };
-    Some(advice)
+    Some(remedy)
 }
 
 /// Returns a warning if etcd grants more than was asked for. It grants whole seconds, and at least
@@ -48,7 +34,7 @@ pub(super) fn advice(code: i32, group: &str) -> Option<String> {
 pub(super) fn more_than_asked(asked: Duration, granted: Duration) -> Option<String> {
     (asked < granted).then(|| {
         format!(
-            "grants {granted:?} where ttl is {asked:?}: whoever holds uses no more than ttl, but when its host is lost nobody leads for \
+            "grants {granted:?} where ttl is {asked:?}: the holder uses no more than ttl, but after its host is lost no member leads for \
              {granted:?}: raise ttl to that"
         )
     })
@@ -58,11 +44,18 @@ pub(super) fn more_than_asked(asked: Duration, granted: Duration) -> Option<Stri
 mod tests {
     use super::*;
 
-    /// Cancelled, unknown, deadline exceeded, aborted, internal, unavailable, data loss.
     #[test]
     fn failure_to_answer_is_not_a_refusal() {
-        for code in [1, 2, 4, 10, 13, 14, 15] {
-            assert_eq!(advice(code, "g"), None, "{code}");
+        for code in [
+            Code::Cancelled,
+            Code::Unknown,
+            Code::DeadlineExceeded,
+            Code::Aborted,
+            Code::Internal,
+            Code::Unavailable,
+            Code::DataLoss,
+        ] {
+            assert_eq!(remedy(code, "g"), None, "{code}");
         }
     }
 
