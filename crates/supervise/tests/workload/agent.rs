@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use hustings_protocol::{Duration as Span, Instant};
 use hustings_system::clock;
-use hustings_testkit::Process;
+use hustings_testkit::{Process, line_reader};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::processes::{PATIENCE, SHORT, Voter, eventually, example, lines_of, pid, state};
+use crate::processes::{PATIENCE, SHORT, Voter, eventually, example, pid, state};
 
 /// A time longer than any test.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
@@ -113,7 +113,7 @@ impl Agent {
         let mut agent = Self {
             socket: BufReader::new(socket),
             lines,
-            complaints: lines_of(complaints),
+            complaints: line_reader::read(complaints),
             stdin: process.stdin.take(),
             process,
         };
