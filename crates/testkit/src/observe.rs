@@ -1,16 +1,15 @@
 //! Processes seen from outside, by `/proc`.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
-use std::{fs, io, thread};
+use std::time::{Duration, SystemTime};
+use std::{fs, io};
 
 use rustix::process::Pid;
 
+use crate::poll;
+
 /// The time after which a wait fails.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The polling interval.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Parses a process id.
 #[track_caller]
@@ -50,15 +49,8 @@ pub fn assert_gone(pids: &[Pid]) {
 
 /// Waits until `look` returns a value.
 #[track_caller]
-pub fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < until, "waited {PATIENCE:?} in vain");
-        thread::sleep(LOOK_EVERY);
-    }
+pub fn eventually<T>(look: impl FnMut() -> Option<T>) -> T {
+    poll(PATIENCE, look).unwrap_or_else(|| panic!("waited {PATIENCE:?} in vain"))
 }
 
 /// Returns the executable of an example. Cargo builds examples with the tests, but not for a single

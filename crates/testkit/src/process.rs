@@ -3,22 +3,46 @@
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::process::{Child, Command};
+use std::sync::mpsc::Receiver;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A process that is killed and reaped when dropped.
+use crate::line_reader;
+
+/// A process that is ended and reaped when dropped.
 #[derive(Debug)]
-pub struct Process(Child);
+pub struct Process {
+    child: Child,
+    /// The signal that ends it.
+    last_signal: Signal,
+}
 
 impl Process {
-    /// Starts the process.
+    /// Starts a process that is killed when dropped.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
-        Ok(Self(command.spawn()?))
+        let child = command.spawn();
+        let child =
+            child.map_err(|error| io::Error::new(error.kind(), format!("{command:?}: {error}")));
+        Ok(Self { child: child?, last_signal: Signal::KILL })
+    }
+
+    /// Starts a process that receives SIGTERM when dropped, because it has to clean up.
+    pub fn spawn_terminated(command: &mut Command) -> io::Result<Self> {
+        let mut process = Self::spawn(command)?;
+        process.last_signal = Signal::TERM;
+        Ok(process)
     }
 
     /// The process id.
     pub fn pid(&self) -> Pid {
-        Pid::from_child(&self.0)
+        Pid::from_child(&self.child)
+    }
+
+    /// Returns the lines of its standard output, which must be piped.
+    pub fn lines(&mut self) -> io::Result<Receiver<String>> {
+        let output = self.child.stdout.take();
+        let output = output.ok_or_else(|| io::Error::other("its output is not piped"))?;
+        Ok(line_reader::read(output))
     }
 
     /// Sends a signal to the process.
@@ -26,12 +50,14 @@ impl Process {
         Ok(kill_process(self.pid(), signal)?)
     }
 
-    /// Kills all processes at once, so that none sees another one die, and reaps them.
+    /// Ends all processes at once, so that none sees another one die, and reaps them.
     pub fn kill_all<'p>(processes: impl IntoIterator<Item = &'p mut Self>) {
         let mut killed = Vec::new();
         for process in processes {
-            // A process that has ended need not be killed.
-            let _ = process.kill();
+            // A process that has ended must not be signalled: its id may belong to another process.
+            if let Ok(None) = process.try_wait() {
+                let _ = process.signal(process.last_signal);
+            }
             killed.push(process);
         }
         for process in killed {
@@ -44,13 +70,13 @@ impl Deref for Process {
     type Target = Child;
 
     fn deref(&self) -> &Child {
-        &self.0
+        &self.child
     }
 }
 
 impl DerefMut for Process {
     fn deref_mut(&mut self) -> &mut Child {
-        &mut self.0
+        &mut self.child
     }
 }
 

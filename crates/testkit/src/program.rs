@@ -1,7 +1,6 @@
 //! A `hustings` process beside the test. The test waits for its lines and does not sleep.
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -9,53 +8,6 @@ use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
 use crate::{DEADLINE, Process, line_reader};
-
-/// Returns the command line of a program with these arguments, separated by blanks, without our
-/// environment variables. Its standard input is empty, and its output is captured.
-pub fn command(executable: impl AsRef<Path>, arguments: &str) -> Command {
-    let mut command = Command::new(executable.as_ref());
-    command.args(arguments.split_whitespace());
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("HUSTINGS_") {
-            command.env_remove(name);
-        }
-    }
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-/// The result of a program.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The exit code, or `None` if a signal ended the program.
-    pub code: Option<i32>,
-    /// The complete standard output.
-    pub printed: String,
-    /// The complete standard error.
-    pub said: String,
-}
-
-/// Runs a command to its end.
-pub fn finish(command: &mut Command) -> Outcome {
-    let Output { status, stdout, stderr } = command.output().expect("the program starts");
-    let text = |bytes| String::from_utf8(bytes).expect("the program prints UTF-8");
-    Outcome { code: status.code(), printed: text(stdout), said: text(stderr) }
-}
-
-impl Outcome {
-    /// Returns the standard output. Panics if the exit code is not zero.
-    #[track_caller]
-    pub fn text(self) -> String {
-        assert_eq!(self.code, Some(0), "{}", self.said);
-        self.printed
-    }
-
-    /// Returns the standard output as JSON. Panics if the exit code is not zero.
-    #[track_caller]
-    pub fn json(self) -> Value {
-        serde_json::from_str(&self.text()).expect("the program prints JSON")
-    }
-}
 
 /// A program that runs until it is stopped. It is killed when the test ends, for whatever reason.
 #[derive(Debug)]
@@ -70,7 +22,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts a program by a [`command`].
+    /// Starts a program by a [`command`](crate::command).
     #[track_caller]
     pub fn start(command: &mut Command) -> Self {
         let mut program = Self::unread(command);
@@ -265,21 +217,14 @@ fn object(line: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{Program, command, finish};
-    use serde_json::json;
+    use super::Program;
+    use crate::command;
     use std::time::Duration;
 
     fn shell(script: &str) -> std::process::Command {
         let mut shell = command("/bin/sh", "-c");
         shell.arg(script);
         shell
-    }
-
-    #[test]
-    fn outcome_has_exit_code_and_both_streams() {
-        let outcome = finish(&mut shell("echo '{\"a\": 1}'; echo oops >&2"));
-        assert_eq!((outcome.code, outcome.said.as_str()), (Some(0), "oops\n"));
-        assert_eq!(outcome.json(), json!({"a": 1}));
     }
 
     #[test]

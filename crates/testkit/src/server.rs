@@ -1,34 +1,34 @@
 //! A real server that tests kill, pause and restart.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use crate::observe::{children, is_running};
+use crate::{DEADLINE, Process, TIED, find_program, poll, run};
 
 /// A server, its command line for a restart, and its log file.
 #[derive(Debug)]
 pub struct Server {
     command: Vec<String>,
     log: PathBuf,
-    child: Child,
+    process: Process,
 }
 
 impl Server {
     /// Starts a server. Its output is appended to `log`.
     pub fn start(command: Vec<String>, log: PathBuf) -> Self {
-        let child = spawn(&command, &log);
-        Self { command, log, child }
+        let process = spawn(&command, &log);
+        Self { command, log, process }
     }
 
     /// Describes the state of a server that does not answer: its status and the end of its log.
     pub fn account(&mut self) -> String {
-        let state = match self.child.try_wait() {
+        let state = match self.process.try_wait() {
             Ok(None) => "it runs".to_owned(),
             ended => format!("it has ended: {ended:?}"),
         };
@@ -41,20 +41,19 @@ impl Server {
     /// Kills the server without warning, like a crash. All that was written stays.
     pub fn kill(&mut self) {
         // Stopped first, so that it starts no process meanwhile that would survive.
-        let server = self.pid();
+        let server = self.process.pid();
         send(server, Signal::STOP);
         let children = children(server);
         self.signal(Signal::KILL);
-        self.child.wait().expect("it is our child");
+        self.process.wait().expect("it is our child");
         // Resources that they share would keep the next server from starting.
-        while children.iter().any(|child| is_running(*child)) {
-            thread::sleep(Duration::from_millis(5));
-        }
+        let are_gone = || (!children.iter().any(|child| is_running(*child))).then_some(());
+        poll(DEADLINE, are_gone).expect("killed processes end");
     }
 
     /// Starts the server again after it was killed.
     pub fn restart(&mut self) {
-        self.child = spawn(&self.command, &self.log);
+        self.process = spawn(&self.command, &self.log);
     }
 
     /// Stops the server (STOP): it exists, but does nothing.
@@ -67,16 +66,14 @@ impl Server {
         self.signal(Signal::CONT);
     }
 
-    fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
+    /// The server and all its children, which may be in other process groups.
+    pub fn processes(&self) -> Vec<Pid> {
+        let server = self.process.pid();
+        children(server).into_iter().chain([server]).collect()
     }
 
-    /// Signals the server and all its children, which may be in other process groups.
     fn signal(&self, signal: Signal) {
-        let server = self.pid();
-        for process in children(server).into_iter().chain([server]) {
-            send(process, signal);
-        }
+        self.processes().into_iter().for_each(|process| send(process, signal));
     }
 }
 
@@ -84,7 +81,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         // A server that has ended must not be signalled: its process id may belong to another
         // process.
-        if matches!(self.child.try_wait(), Ok(None)) {
+        if matches!(self.process.try_wait(), Ok(None)) {
             self.kill();
         }
     }
@@ -95,27 +92,62 @@ fn send(process: Pid, signal: Signal) {
     let _ = kill_process(process, signal);
 }
 
-fn spawn(command: &[String], log: &Path) -> Child {
+fn spawn(command: &[String], log: &Path) -> Process {
     let log = File::options().create(true).append(true).open(log);
     let log = log.expect("the log can be written");
-    // The server dies with this process, for whatever reason that ends.
-    Command::new("setpriv")
-        .args(["--pdeathsig", "KILL"])
-        .args(command)
-        .stdin(Stdio::null())
-        .stdout(log.try_clone().expect("files can be opened twice"))
-        .stderr(log)
-        .spawn()
-        .expect("setpriv starts: apt-get install util-linux")
+    let log_again = log.try_clone().expect("files can be opened twice");
+    let mut line = Command::new(TIED[0]);
+    line.args(&TIED[1..]).args(command);
+    line.stdin(Stdio::null()).stdout(log_again).stderr(log);
+    Process::spawn(&mut line).expect("setpriv starts: apt-get install util-linux")
 }
 
-/// Returns the path of a program, from `PATH` or one of the other directories. The error names the
-/// `package` that contains it.
-pub fn find_program(name: &str, package: &str, elsewhere: Vec<PathBuf>) -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&path).chain(elsewhere);
-    let found = places.map(|place| place.join(name)).find(|it| it.exists());
-    found.unwrap_or_else(|| panic!("{name} is missing: apt-get install {package}"))
+/// Returns the command line of an etcd server whose data lies in `data`. `cluster` names all
+/// servers and their URLs for each other.
+pub fn etcd_server(
+    name: &str,
+    data: &Path,
+    clients: &str,
+    peers: &str,
+    cluster: &str,
+) -> Vec<String> {
+    let program = find_program("etcd", "etcd-server", Vec::new());
+    let options = [
+        ["--name", name],
+        ["--data-dir", text(data)],
+        ["--listen-client-urls", clients],
+        ["--advertise-client-urls", clients],
+        ["--listen-peer-urls", peers],
+        ["--initial-advertise-peer-urls", peers],
+        ["--initial-cluster", cluster],
+    ];
+    [text(&program)].into_iter().chain(options.concat()).map(str::to_owned).collect()
+}
+
+/// Creates a PostgreSQL database below `home`, whose user `hustings` needs no password from
+/// `clients`. Returns the command line of its server.
+pub fn postgres_server(home: &Path, address: &str, port: u16, clients: &str) -> Vec<String> {
+    let data = home.join("data");
+    fs::create_dir(&data).expect("the directory is new");
+    // Debian keeps the programs in one directory for each version, outside `PATH`.
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let elsewhere: Vec<PathBuf> = versions.map(|it| it.path().join("bin")).collect();
+    let line = |program: &str, options: &[&str]| {
+        let program = find_program(program, "postgresql", elsewhere.clone());
+        let words = [text(&program), "-D", text(&data)];
+        let words = words.iter().chain(options).map(|&it| it.to_owned());
+        as_nobody(&data).into_iter().chain(words).collect::<Vec<String>>()
+    };
+    let make = line("initdb", &["-U", "hustings", "-A", "trust", "-N", "-E", "UTF8"]);
+    run(Command::new(&make[0]).args(&make[1..])).expect("the database is made");
+    let hosts = File::options().append(true).open(data.join("pg_hba.conf"));
+    let trust = format!("host all all {clients} trust\n");
+    hosts.and_then(|mut it| it.write_all(trust.as_bytes())).expect("the file can be written");
+    line("postgres", &["-k", text(&data), "-h", address, "-p", &port.to_string()])
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("paths of tests are UTF-8")
 }
 
 /// Returns a free port for a server that is about to start.
@@ -142,9 +174,9 @@ pub fn as_nobody(home: &Path) -> Vec<String> {
         return Vec::new();
     }
     std::os::unix::fs::chown(home, Some(NOBODY), Some(NOBODY)).expect("root may");
-    let setpriv =
-        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--pdeathsig", "KILL"];
-    setpriv.map(str::to_owned).to_vec()
+    let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    // A change of the user would undo what ties a process to this one.
+    TIED[..1].iter().chain(&user).chain(&TIED[1..]).map(|&it| it.to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -162,7 +194,7 @@ mod tests {
         let script = "echo begun; sleep 1000 & wait";
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();
         let mut server = Server::start(command, log.clone());
-        let child = eventually(|| children(server.pid()).first().copied());
+        let child = eventually(|| children(server.process.pid()).first().copied());
         assert!(is_running(child));
         server.kill();
         assert_gone(&[child]);
