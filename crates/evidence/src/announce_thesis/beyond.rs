@@ -10,9 +10,10 @@ use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Seeds, Stream, Verb, Who, World};
 use hustings_theory::announce::{Algorithm, Loss, Model};
 
-use super::super::budget::{Budget, ExperimentError, seed_of};
+use super::super::budget::{Budget, Result, sample_of, seed_of};
 use super::super::evidence::{
-    Evidence, alike, all_below, all_of, average, mean, mean_between, number, numbers, share_above,
+    Evidence, alike, all_below, all_true, average, averages, mean, mean_between, number,
+    share_above,
 };
 use super::listening::{all_listened, listening};
 use super::thesis_fixture::{
@@ -22,16 +23,15 @@ use super::thesis_fixture::{
 /// The greatest priority; priorities are drawn from 0 up to this value.
 const BEST: Priority = Priority((1 << 53) - 1);
 
-pub(super) fn l20(budget: &Budget) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn l20(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let gist = [
-        priority_drives_the_wake_up(budget, &mut evidence)?,
-        byes(budget, &mut evidence)?,
-        queries(budget, &mut evidence)?,
-        several_leaders(budget, &mut evidence)?,
+        priority_drives_the_wake_up(budget, evidence)?,
+        byes(budget, evidence)?,
+        queries(budget, evidence)?,
+        several_leaders(budget, evidence)?,
     ];
-    listen_by_measured_loss(budget, &mut evidence)?;
-    Ok(evidence.sum_up(gist.join("; ")))
+    listen_by_measured_loss(budget, evidence)?;
+    Ok(gist.join("; "))
 }
 
 /// The time after which all have heard the best member, and the cost in messages.
@@ -45,7 +45,7 @@ fn elected_by_priority(
     runs: u64,
     wake: Wake,
     model: &Model,
-) -> Result<ByPriority, ExperimentError> {
+) -> Result<ByPriority> {
     let config = Config { wake, ..config(Algorithm::LeS, model) };
     let own = budget.reseeded(seed_of(&format!("{wake:?} {model:?}")));
     let [tmax, messages] = own.samples(runs, |seeds| {
@@ -69,10 +69,7 @@ fn drawn_priorities(members: u64, seeds: Seeds) -> (Vec<Priority>, u32) {
     (priorities, best.unwrap_or(0))
 }
 
-fn priority_drives_the_wake_up(
-    budget: &Budget,
-    evidence: &mut Evidence,
-) -> Result<String, ExperimentError> {
+fn priority_drives_the_wake_up(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u64] = budget.choose(&[30], &[20, 100, 500]);
     let runs = 1_500;
     let mut gist = String::new();
@@ -132,7 +129,7 @@ const TOLD: u64 = 120;
 
 /// Checks goodbyes: a leader that leaves announces it. The followers with the greatest loss decide
 /// how often.
-fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String, ExperimentError> {
+fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(300, 3_000);
     let measured = Repeat::Measured { miss: MISS };
     let mut gist = String::new();
@@ -180,12 +177,7 @@ fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String, ExperimentEr
 
 /// Returns the fraction of listeners that miss every goodbye of a leader that led from the start,
 /// and the number of goodbyes.
-fn parting(
-    budget: &Budget,
-    runs: u64,
-    farewell: Repeat,
-    model: &Model,
-) -> Result<[Sample; 2], ExperimentError> {
+fn parting(budget: &Budget, runs: u64, farewell: Repeat, model: &Model) -> Result<[Sample; 2]> {
     let config = Config { farewell, assumed_loss: ASSUMED_LOSS, ..config(Algorithm::LeS, model) };
     let own = budget.reseeded(seed_of(&format!("{farewell:?} {model:?}")));
     let bye = Message::Bye { incarnation: 1 }.kind();
@@ -203,7 +195,7 @@ fn parting(
 }
 
 /// Checks queries: a member that joins asks for the leader.
-fn queries(budget: &Budget, evidence: &mut Evidence) -> Result<String, ExperimentError> {
+fn queries(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(300, 3_000);
     let election_timeout = time(0.3);
     // Queries pay where announcements are rare.
@@ -261,7 +253,7 @@ fn simultaneous_start(
     runs: u64,
     config: Config,
     model: &Model,
-) -> Result<(Sample, Sample), ExperimentError> {
+) -> Result<(Sample, Sample)> {
     let [messages, delay] = budget.samples(runs, |seeds| {
         let mut world = group(config, model, seeds);
         // Short steps, so that later messages are not counted.
@@ -276,13 +268,13 @@ fn simultaneous_start(
 }
 
 /// Checks elections of several leaders at once.
-fn several_leaders(budget: &Budget, evidence: &mut Evidence) -> Result<String, ExperimentError> {
+fn several_leaders(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(100, 1_000);
     let model = Model::of_the_chapter(20, Loss::Uncorrelated(0.4));
     let mut costs = Vec::new();
     for leaders in [1, 2, 3] {
         let config = Config { leaders, ..config(Algorithm::LeS, &model) };
-        let agreed = budget.each(runs, |_, seeds| {
+        let results = budget.each(runs, |_, seeds| {
             let mut world = group(config, &model, seeds);
             let agreed = (0..1_000).any(|_| {
                 world.run_until(world.now() + time(model.delay));
@@ -296,24 +288,21 @@ fn several_leaders(budget: &Budget, evidence: &mut Evidence) -> Result<String, E
                 after - messages == 20 * u64::from(leaders) && all_know_the_best(&world, leaders);
             (agreed && stays, messages as f64)
         })?;
-        let good = agreed.iter().filter(|(agreed, _)| *agreed).count();
+        let (agreed, messages): (Vec<bool>, Vec<f64>) = results.into_iter().unzip();
         evidence.stated(
             format!(
                 "N = 20, loss 0.4, number of leaders {leaders}: all come to know exactly so many best, who alone go on, \
                  one announcement each in T_A"
             ),
-            all_of(agreed.len(), good),
+            all_true(&agreed),
         );
-        let mut cost = Sample::new(Kind::Number);
-        agreed.iter().for_each(|(_, messages)| cost.add(*messages));
-        costs.push(cost);
+        costs.push(sample_of(Kind::Number, messages));
     }
     evidence.ours(
         "the same: mean messages until then, 2 leaders against 1, 3 against 2",
         all_below(&costs[1..], &costs[..2]),
     );
-    let costs: Vec<f64> = costs.iter().map(average).collect();
-    Ok(format!("1, 2, 3 leaders: {} messages", numbers(&costs)))
+    Ok(format!("1, 2, 3 leaders: {} messages", averages(&costs)))
 }
 
 fn all_know_the_best(world: &World<Announce, Watch>, leaders: u32) -> bool {
@@ -328,10 +317,7 @@ fn all_know_the_best(world: &World<Announce, Watch>, leaders: u32) -> bool {
 }
 
 /// Checks T_L = k T_A, with k from the loss that listeners measure.
-fn listen_by_measured_loss(
-    budget: &Budget,
-    evidence: &mut Evidence,
-) -> Result<(), ExperimentError> {
+fn listen_by_measured_loss(budget: &Budget, evidence: &mut Evidence) -> Result<()> {
     let runs = budget.choose(50, 500);
     for loss in [0.1, 0.3] {
         let model = Model::of_the_chapter(10, Loss::Uncorrelated(loss));

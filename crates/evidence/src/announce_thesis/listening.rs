@@ -11,12 +11,12 @@ use hustings_theory::announce::reestablishment::{
 use hustings_theory::announce::rounds::{listen_multiple, surplus_announcements};
 use hustings_theory::announce::{Algorithm, Loss, Model, printed};
 
-use super::super::budget::{Budget, ExperimentError, seed_of};
+use super::super::budget::{Budget, Result, sample_of, seed_of};
 use super::super::evidence::{
-    Evidence, all_of, average, equal, estimated, list, mean, mean_between, means, number,
+    Evidence, all_true, average, equal, estimated, list, mean, mean_between, means, number,
     share_above,
 };
-use super::thesis_fixture::{all_held, config, converge, each, group, instant, time};
+use super::thesis_fixture::{all_held, config, converge, each, group, instant, on_paper, time};
 
 /// The time at which a group counts as settled. Measurements start then.
 const SETTLED: f64 = 50.0;
@@ -56,20 +56,18 @@ pub(super) fn all_listened(
     config: Config,
     model: &Model,
     span: f64,
-) -> Result<(Sample, Sample), ExperimentError> {
+) -> Result<(Sample, Sample)> {
     let own = budget.reseeded(seed_of(&format!("{config:?} {model:?}")));
-    let (mut astray, mut spells) = (Sample::new(Kind::Fraction), Sample::new(Kind::Number));
-    for watched in own.each(runs, |_, seeds| listened(config, model, span, seeds))? {
-        astray.add(watched.astray);
-        watched.spells.iter().for_each(|&spell| spells.add(spell));
-    }
-    Ok((astray, spells))
+    let watched = own.each(runs, |_, seeds| listened(config, model, span, seeds))?;
+    Ok((
+        sample_of(Kind::Fraction, watched.iter().map(|it| it.astray)),
+        sample_of(Kind::Number, watched.into_iter().flat_map(|it| it.spells)),
+    ))
 }
 
-pub(super) fn l6(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l6(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(100, 1_000);
     let span = 400.0;
-    let mut evidence = Evidence::default();
     let lossless = Model::of_the_chapter(2, Loss::None);
     let (astray, spells) = all_listened(budget, runs, listening(0.6, &lossless), &lossless, span)?;
     evidence.stated(
@@ -116,33 +114,30 @@ pub(super) fn l6(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "N = 10, uncorrelated loss 0.4, T_L = 4 T_A: time in which any is astray, 1-(1-l^k)^(N-1)",
         mean(inconsistent_fraction_of_any(&group, 4.0), &any),
     );
-    Ok(evidence.sum_up(gist))
+    Ok(gist)
 }
 
-pub(super) fn l12(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l12(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let model = Model::of_the_chapter(10, Loss::None);
     let runs = budget.choose(50, 1_000);
     let (listen, span) = (2.5, 60.0);
     let with = |heartbeat| Config { heartbeat, ..listening(listen, &model) };
-    let missed = |heartbeat| -> Result<usize, ExperimentError> {
-        let watched = budget.each(runs, |_, seeds| {
-            !listened(with(heartbeat), &model, span, seeds).spells.is_empty()
-        })?;
-        Ok(watched.into_iter().filter(|missed| *missed).count())
+    let none_missed = |heartbeat| {
+        budget
+            .each(runs, |_, seeds| listened(with(heartbeat), &model, span, seeds).spells.is_empty())
     };
-    let all = runs as usize;
-    let (to_the_letter, restarted) = (missed(Heartbeat::Ignored)?, missed(Heartbeat::Restarts)?);
-    let mut evidence = Evidence::default();
+    let to_the_letter = none_missed(Heartbeat::Ignored)?;
+    let restarted = none_missed(Heartbeat::Restarts)?;
     evidence.stated(
         format!(
             "N = 10, no loss, T_L = {listen} T_A, line 6 as printed: runs in which nobody misses a leader \
              that is there, over {span} T_A"
         ),
-        all_of(all, all - to_the_letter),
+        all_true(&to_the_letter),
     );
     evidence.corrected(
         "the same, if the leader's heartbeats restart the timer too: >= for >",
-        all_of(all, all - restarted),
+        all_true(&restarted),
     );
     let (astray, spells) = all_listened(budget, runs, with(Heartbeat::Ignored), &model, span)?;
     // A timer set at one heartbeat expires after 2.5 T_A. The heartbeat at 3 T_A counts as a new
@@ -155,27 +150,29 @@ pub(super) fn l12(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "the same: fraction of time astray, once in 3 T_A",
         mean((3.0 - listen) / 3.0, &astray),
     );
-    Ok(evidence.sum_up(format!(
-        "as printed {to_the_letter} of {all} groups miss a healthy leader, and are astray for {} of the time; \
-         corrected {restarted}",
-        estimated(&astray)
-    )))
+    let missed = |runs: &[bool]| runs.iter().filter(|&&none_missed| !none_missed).count();
+    Ok(format!(
+        "as printed {} of {runs} groups miss a healthy leader, and are astray for {} of the time; \
+         corrected {}",
+        missed(&to_the_letter),
+        estimated(&astray),
+        missed(&restarted)
+    ))
 }
 
-pub(super) fn l19(budget: &Budget) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
-    let repeating = announce_interval(budget, &mut evidence)?;
-    let astray = listen_interval(budget, &mut evidence)?;
-    Ok(evidence.sum_up(format!(
+pub(super) fn l19(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
+    let repeating = announce_interval(budget, evidence)?;
+    let astray = listen_interval(budget, evidence)?;
+    Ok(format!(
         "T_A = 1 < T_S + D: {} of elections repeat themselves; loss 0.4, T_L = T_A: astray for {} of the time",
         number(repeating),
         number(astray)
-    )))
+    ))
 }
 
 /// T_A >= T_S + D: measures how often a member announces itself twice before it can have heard the
 /// leader.
-fn announce_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64, ExperimentError> {
+fn announce_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64> {
     let runs = budget.choose(400, 10_000);
     let members = 50;
     let with = |announce_interval| Model {
@@ -202,10 +199,7 @@ fn announce_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64, Ex
     let intervals = [0.25, 0.5, 1.0, 1.1, 2.0];
     let models: Vec<Model> = intervals.iter().map(|&interval| with(interval)).collect();
     let held = all_held(budget, runs / 4, Algorithm::LeS, &models)?;
-    let expected: Vec<f64> = models
-        .iter()
-        .map(|model| messages_until_heard(Algorithm::LeS, model).unwrap_or(f64::NAN))
-        .collect();
+    let expected = on_paper(|model| messages_until_heard(Algorithm::LeS, model), &models);
     evidence.ours(
         format!("the same, T_A = {}: mean messages", list(&intervals)),
         means(&expected, &each(&held, |it| it.messages)),
@@ -214,7 +208,7 @@ fn announce_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64, Ex
 }
 
 /// T_L = k T_A: measures which k suffices.
-fn listen_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64, ExperimentError> {
+fn listen_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64> {
     let runs = budget.choose(100, 1_000);
     let span = 400.0;
     let loss = Loss::Uncorrelated(0.4);

@@ -1,10 +1,10 @@
 //! L10: the distribution of the messages of the first round.
 
-use hustings_sim::statistics::{Kind, Sample};
+use hustings_sim::statistics::Sample;
 use hustings_theory::announce::{Algorithm, Loss, Model, printed, recurrence};
 
-use super::super::budget::{Budget, ExperimentError, seed_of};
-use super::super::evidence::{Evidence, average, between, list, means, number, numbers};
+use super::super::budget::{Budget, Result, seed_of, share_of};
+use super::super::evidence::{Evidence, average, averages, between, list, means, number, numbers};
 use super::thesis_fixture::{config, converge, group, held, time};
 
 const LOSS: f64 = 0.4;
@@ -14,7 +14,7 @@ fn without_delay(members: u64) -> Model {
 }
 
 /// Measures the share of runs with each number of messages in the first round, from 1 to N.
-fn shares(budget: &Budget, runs: u64, members: u64) -> Result<Vec<Sample>, ExperimentError> {
+fn shares(budget: &Budget, runs: u64, members: u64) -> Result<Vec<Sample>> {
     let model = without_delay(members);
     let own = budget.reseeded(seed_of(&format!("shares {members}")));
     let counts = own.each(runs, |_, seeds| {
@@ -22,19 +22,12 @@ fn shares(budget: &Budget, runs: u64, members: u64) -> Result<Vec<Sample>, Exper
         converge(&mut world, time(model.announce_interval));
         world.trace().hearing().first_round_messages()
     })?;
-    let share = |messages| {
-        let mut share = Sample::new(Kind::Proportion);
-        for &count in &counts {
-            share.add(f64::from(u8::from(count == messages)));
-        }
-        share
-    };
+    let share = |messages| share_of(counts.iter().map(|&count| count == messages));
     Ok((1..=members).map(share).collect())
 }
 
-pub(super) fn l10(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l10(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(5_000, 50_000);
-    let mut evidence = Evidence::default();
     let mut gist = String::new();
     for members in [2, 3, 5] {
         let shares = shares(budget, runs, members)?;
@@ -47,10 +40,9 @@ pub(super) fn l10(budget: &Budget) -> Result<Evidence, ExperimentError> {
         evidence
             .corrected("the same, given that those who sent woke early", means(corrected, &shares));
         if members == 3 {
-            let measured: Vec<f64> = shares.iter().map(average).collect();
             gist = format!(
                 "Q(i, 3): {}; printed {}, corrected {}",
-                numbers(&measured),
+                averages(&shares),
                 numbers(as_printed),
                 numbers(corrected)
             );
@@ -63,8 +55,8 @@ pub(super) fn l10(budget: &Budget) -> Result<Evidence, ExperimentError> {
         let held = held(budget, few, Algorithm::LeS, &without_delay(members))?;
         measured.push(held.first_messages);
     }
-    let on_paper = |mean: fn(u64, f64) -> f64| -> Vec<f64> {
-        sizes.iter().map(|&members| mean(members, LOSS)).collect()
+    let on_paper = |mean: fn(u64, f64) -> f64| {
+        sizes.iter().map(|&members| mean(members, LOSS)).collect::<Vec<f64>>()
     };
     evidence.stated(
         format!("N = {}: mean messages of the first round, as printed", list(sizes)),
@@ -85,10 +77,10 @@ pub(super) fn l10(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "the same: the corrected mean grows by ln 4/(1 + l ln l/(1-l))",
         between(-1e-3, 1e-3, step - recurrence::growth(LOSS) * 4_f64.ln()),
     );
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "{gist}; mean at N = 100 {}, printed {}, corrected {}",
         number(average(&measured[1])),
         number(printed::mean_messages(100, LOSS)),
         number(recurrence::mean_messages(100, LOSS))
-    )))
+    ))
 }

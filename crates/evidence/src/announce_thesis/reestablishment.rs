@@ -6,7 +6,7 @@ use hustings_sim::statistics::Sample;
 use hustings_theory::announce::reestablishment::{greater_joiner, leader_departure, lesser_joiner};
 use hustings_theory::announce::{Algorithm, Loss, Model, printed};
 
-use super::super::budget::{Budget, ExperimentError};
+use super::super::budget::{Budget, Result};
 use super::super::evidence::{Evidence, average, mean, number};
 use super::thesis_fixture::{config, name_of, reestablished, time};
 
@@ -16,10 +16,9 @@ const LISTEN: f64 = 20.0;
 /// The time by which all have heard a new leader.
 const ELECTION_TIMEOUT: f64 = 40.0;
 
-pub(super) fn l5(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l5(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u64] = budget.choose(&[10], &[10, 50]);
     let runs = budget.choose(200, 4_000);
-    let mut evidence = Evidence::default();
     let mut gist = Vec::new();
     for &members in sizes {
         for loss in [Loss::None, Loss::Correlated(LOSS), Loss::Uncorrelated(LOSS)] {
@@ -47,7 +46,7 @@ pub(super) fn l5(budget: &Budget) -> Result<Evidence, ExperimentError> {
             }
         }
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "N = {}, printed {} for all: {}",
         sizes[0],
         number(printed::leader_departure(
@@ -56,19 +55,18 @@ pub(super) fn l5(budget: &Budget) -> Result<Evidence, ExperimentError> {
             0.5
         )),
         gist.join(", ")
-    )))
+    ))
 }
 
-pub(super) fn l7(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l7(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let members = 20;
     let runs = budget.choose(200, 4_000);
-    let joined = |algorithm, loss, perturbation| -> Result<(Model, Sample), ExperimentError> {
+    let joined = |algorithm, loss, perturbation| -> Result<(Model, Sample)> {
         let model = Model::of_the_chapter(members, loss);
         let config = config(algorithm, &model);
         let sample = reestablished(budget, runs, perturbation, config, &model, ELECTION_TIMEOUT)?;
         Ok((model, sample))
     };
-    let mut evidence = Evidence::default();
     for (algorithm, le) in [(Algorithm::LeA, "LE-A"), (Algorithm::LeS, "LE-S")] {
         for loss in [Loss::None, Loss::Correlated(LOSS)] {
             let name = name_of(loss);
@@ -106,11 +104,11 @@ pub(super) fn l7(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "the same for the one receiver that must hear: T_A/2 + T_A l/(1-l)",
         mean(lesser_joiner(&model), &lesser),
     );
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "uncorrelated, N = {members}: greater {} (printed {}), lesser {} (printed {}); the rest as printed",
         number(average(&greater)),
         number(printed::greater_joiner(&model)),
         number(average(&lesser)),
         number(printed::lesser_joiner(&model)),
-    )))
+    ))
 }

@@ -12,7 +12,7 @@ use hustings_sim::{
 };
 use hustings_theory::announce::{self as paper, Algorithm, Loss, Model};
 
-use super::super::budget::{Budget, ExperimentError, seed_of};
+use super::super::budget::{Budget, Result, seed_of};
 
 /// The time limit. An election that has not converged by then counts as never converging.
 const LIMIT: Duration = Duration::from_secs(100_000);
@@ -98,7 +98,7 @@ pub(super) fn held(
     runs: u64,
     algorithm: Algorithm,
     model: &Model,
-) -> Result<AnnounceResults, ExperimentError> {
+) -> Result<AnnounceResults> {
     let own = budget.reseeded(seed_of(&format!("{algorithm:?} {model:?}")));
     let [tmax, delay, messages, first_messages, first_ended, rounds] =
         own.samples(runs, |seeds| course(algorithm, model, seeds))?;
@@ -111,9 +111,18 @@ pub(super) fn all_held(
     runs: u64,
     algorithm: Algorithm,
     models: &[Model],
-) -> Result<Vec<AnnounceResults>, ExperimentError> {
-    let held = |model| held(budget, runs, algorithm, model);
-    models.iter().map(held).collect()
+) -> Result<Vec<AnnounceResults>> {
+    models.iter().map(|model| held(budget, runs, algorithm, model)).collect()
+}
+
+/// Returns the chapter's models of these sizes.
+pub(super) fn models(sizes: &[u64], loss: Loss) -> Vec<Model> {
+    sizes.iter().map(|&members| Model::of_the_chapter(members, loss)).collect()
+}
+
+/// Evaluates a formula for several models. The value is NaN where the formula has none.
+pub(super) fn on_paper(formula: impl Fn(&Model) -> Option<f64>, models: &[Model]) -> Vec<f64> {
+    models.iter().map(|model| formula(model).unwrap_or(f64::NAN)).collect()
 }
 
 /// Returns one measure of each model.
@@ -121,8 +130,8 @@ pub(super) fn each(held: &[AnnounceResults], of: fn(&AnnounceResults) -> Sample)
     held.iter().map(of).collect()
 }
 
-/// Runs one election and returns its measures in the order of [`AnnounceResults`]. All are NaN if
-/// the election did not converge.
+/// Runs one election and returns its measures in the order of [`AnnounceResults`]. Measures of the
+/// convergence are NaN if the election did not converge.
 fn course(algorithm: Algorithm, model: &Model, seeds: Seeds) -> [f64; 6] {
     let members = model.members as u32;
     let limit = Instant::START + LIMIT;
@@ -149,18 +158,13 @@ fn course(algorithm: Algorithm, model: &Model, seeds: Seeds) -> [f64; 6] {
 }
 
 fn course_of_election(hearing: &Hearing) -> [f64; 6] {
-    let first_round =
-        [hearing.first_round_messages() as f64, hearing.first_round_ended().as_secs_f64()];
-    let [tmax, delay, messages, rounds] = match hearing.convergence() {
-        Some(end) => [
-            end.tmax.as_secs_f64(),
-            end.delay.as_secs_f64(),
-            end.messages as f64,
-            end.rounds.into(),
-        ],
-        None => [f64::NAN; 4],
+    let first_messages = hearing.first_round_messages() as f64;
+    let first_ended = hearing.first_round_ended().as_secs_f64();
+    let Some(end) = hearing.convergence() else {
+        return [f64::NAN, f64::NAN, f64::NAN, first_messages, first_ended, f64::NAN];
     };
-    [tmax, delay, messages, first_round[0], first_round[1], rounds]
+    let (tmax, delay) = (end.tmax.as_secs_f64(), end.delay.as_secs_f64());
+    [tmax, delay, end.messages as f64, first_messages, first_ended, end.rounds.into()]
 }
 
 /// Returns the measures of suppression. A run ends with its last message, whether or not all heard it.
@@ -216,7 +220,7 @@ pub(super) fn reestablished(
     config: Config,
     model: &Model,
     election_timeout: f64,
-) -> Result<Sample, ExperimentError> {
+) -> Result<Sample> {
     let name = format!("{perturbation:?} {config:?} {model:?}");
     budget.reseeded(seed_of(&name)).sample(runs, |seeds| {
         let phase = fraction(seeds.number(Stream::Faults));
