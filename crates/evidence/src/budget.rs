@@ -139,6 +139,7 @@ const RECORDED_NAMES: &[(&str, &str)] = &[
     ("priority", "merit"),
     ("election_timeout", "patience"),
     ("repair_time", "life"),
+    ("AnnounceModel", "Model"),
 ];
 
 /// Hashes the label of an experiment to a number that is the same on every machine (FNV-1a).

@@ -8,7 +8,7 @@ use hustings_protocol::epidemic::{Config, Epidemic, Request};
 use hustings_protocol::{Duration, Instant, Priority};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Delay, Detection, Memory, Network, Seeds, Setup, Silent, World};
-use hustings_theory::epidemic::{Model, dies_out, missed_by_fan_out, reaches_all};
+use hustings_theory::epidemic::{EpidemicModel, dies_out, missed_by_fan_out, reaches_all};
 
 use super::budget::{Budget, Result, sample_of, seed_of, share_of};
 use super::evidence::Verdict::Holds;
@@ -71,8 +71,8 @@ const PERIODS: [u64; 6] = [1, 2, 5, 10, 20, 40];
 const LOSSES: [f64; 4] = [0.0, 0.1, 0.2, 0.4];
 const FAN_OUTS: [u8; 3] = [4, 6, 10];
 
-fn model(fan_out: u8, loss: f64) -> Model {
-    Model { members: MEMBERS.into(), fan_out: fan_out.into(), hops: HOPS.into(), loss }
+fn model(fan_out: u8, loss: f64) -> EpidemicModel {
+    EpidemicModel { members: MEMBERS.into(), fan_out: fan_out.into(), hops: HOPS.into(), loss }
 }
 
 fn setup(loss: f64) -> Setup {
@@ -162,7 +162,7 @@ fn shares(budget: &Budget, runs: u64, fan_out: u8, loss: f64) -> Result<Vec<Samp
 
 /// Returns the least and the greatest predicted share. A message whose first phase died out reaches
 /// all members late, or not in time.
-fn predicted(model: &Model, periods: f64) -> [f64; 2] {
+fn predicted(model: &EpidemicModel, periods: f64) -> [f64; 2] {
     let step = DELAY.as_secs_f64() / PERIOD.as_secs_f64();
     let repair = f64::from(STEPS_OF_REPAIR) * step;
     let first_phase = f64::from(model.hops) * step;

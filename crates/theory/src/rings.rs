@@ -100,7 +100,6 @@ pub struct ModifiedRingCost {
 ///
 /// # Panics
 /// Unless `1 <= k <= n`.
-#[must_use]
 pub fn chang_roberts(n: u64, k: u64, order: Order) -> ChangRobertsCost {
     assert_initiators(n, k);
     let round = n as f64;
@@ -132,7 +131,6 @@ pub fn chang_roberts(n: u64, k: u64, order: Order) -> ChangRobertsCost {
 ///
 /// # Panics
 /// If `n < 2`: alone, a member has no predecessor.
-#[must_use]
 pub fn chang_roberts_literal(n: u64) -> ChangRobertsCost {
     assert!(n >= 2, "ring of {n} members: the literal reading needs two or more");
     let round = n as f64;
@@ -164,7 +162,6 @@ pub fn chang_roberts_literal(n: u64) -> ChangRobertsCost {
 ///
 /// # Panics
 /// Unless `1 <= k <= n`.
-#[must_use]
 pub fn modified_ring(n: u64, k: u64, order: Order) -> ModifiedRingCost {
     assert_initiators(n, k);
     let round = n as f64;
@@ -204,7 +201,6 @@ pub enum Failure {
 ///
 /// # Panics
 /// If `n < 2`: the initiator and the best are two.
-#[must_use]
 pub fn modified_ring_with_failure(n: u64, failure: Failure) -> ModifiedRingCost {
     assert!(n >= 2, "ring of {n} members: the initiator and the best are two");
     let before = n as f64;

@@ -8,7 +8,7 @@ use hustings_sim::announcing::Perturbation;
 use hustings_sim::convergence::Watch;
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Seeds, Stream, Verb, Who, World};
-use hustings_theory::announce::{Algorithm, Loss, Model};
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant};
 
 use super::super::budget::{Budget, Result, sample_of, seed_of};
 use super::super::evidence::{
@@ -44,9 +44,9 @@ fn elected_by_priority(
     budget: &Budget,
     runs: u64,
     wake: Wake,
-    model: &Model,
+    model: &AnnounceModel,
 ) -> Result<ByPriority> {
-    let config = Config { wake, ..config(Algorithm::LeS, model) };
+    let config = Config { wake, ..config(Variant::LeS, model) };
     let own = budget.reseeded(seed_of(&format!("{wake:?} {model:?}")));
     let [tmax, messages] = own.samples(runs, |seeds| {
         let (priorities, best) = drawn_priorities(model.members, seeds);
@@ -74,15 +74,15 @@ fn priority_drives_the_wake_up(budget: &Budget, evidence: &mut Evidence) -> Resu
     let runs = 1_500;
     let mut gist = String::new();
     for &members in sizes {
-        for loss in [Loss::None, Loss::Uncorrelated(0.4)] {
-            let model = Model::of_the_chapter(members, loss);
+        for loss in [MulticastLoss::None, MulticastLoss::Uncorrelated(0.4)] {
+            let model = AnnounceModel::of_the_chapter(members, loss);
             let driven = |chance| {
                 let scale = PriorityScale { chance, ..PriorityScale::up_to(BEST) };
                 elected_by_priority(budget, runs, Wake::ByPriority(scale), &model)
             };
             let blind = elected_by_priority(budget, runs, Wake::Uniform, &model)?;
             let (by_priority, mostly) = (driven(0.0)?, driven(0.1)?);
-            let le_m = held(budget, runs, Algorithm::LeM, &model)?;
+            let le_m = held(budget, runs, Variant::LeM, &model)?;
             let at = format!("N = {members}, {}", name_of(loss));
             evidence.stated(
                 format!(
@@ -133,8 +133,8 @@ fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(300, 3_000);
     let measured = Repeat::Measured { miss: MISS };
     let mut gist = String::new();
-    for (loss, listen) in [(Loss::None, 3.0), (Loss::Uncorrelated(0.4), 20.0)] {
-        let model = Model::of_the_chapter(10, loss);
+    for (loss, listen) in [(MulticastLoss::None, 3.0), (MulticastLoss::Uncorrelated(0.4), 20.0)] {
+        let model = AnnounceModel::of_the_chapter(10, loss);
         let after = |perturbation, farewell| {
             let config = Config { farewell, ..listening(listen, &model) };
             reestablished(budget, runs, perturbation, config, &model, listen + 40.0)
@@ -148,14 +148,14 @@ fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
             ),
             all_below(&[missed], &[told]),
         );
-        if loss == Loss::None {
+        if loss == MulticastLoss::None {
             evidence.ours("the same: E[t_s] + 2D", mean(0.7, &told));
             gist = format!("bye: {} for {}", number(average(&told)), number(average(&missed)));
         }
     }
     let fixed = repetitions(ASSUMED_LOSS, MISS);
     for loss in [ASSUMED_LOSS, 0.2, 0.4, 0.6] {
-        let model = Model::of_the_chapter(10, Loss::Uncorrelated(loss));
+        let model = AnnounceModel::of_the_chapter(10, MulticastLoss::Uncorrelated(loss));
         let [missed, byes] = parting(budget, runs, measured, &model)?;
         evidence.ours(
             format!(
@@ -177,8 +177,13 @@ fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
 
 /// Returns the fraction of listeners that miss every goodbye of a leader that led from the start,
 /// and the number of goodbyes.
-fn parting(budget: &Budget, runs: u64, farewell: Repeat, model: &Model) -> Result<[Sample; 2]> {
-    let config = Config { farewell, assumed_loss: ASSUMED_LOSS, ..config(Algorithm::LeS, model) };
+fn parting(
+    budget: &Budget,
+    runs: u64,
+    farewell: Repeat,
+    model: &AnnounceModel,
+) -> Result<[Sample; 2]> {
+    let config = Config { farewell, assumed_loss: ASSUMED_LOSS, ..config(Variant::LeS, model) };
     let own = budget.reseeded(seed_of(&format!("{farewell:?} {model:?}")));
     let bye = Message::Bye { incarnation: 1 }.kind();
     own.samples(runs, |seeds| {
@@ -199,13 +204,16 @@ fn queries(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(300, 3_000);
     let election_timeout = time(0.3);
     // Queries pay where announcements are rare.
-    let model = Model { announce_interval: 10.0, ..Model::of_the_chapter(50, Loss::None) };
+    let model = AnnounceModel {
+        announce_interval: 10.0,
+        ..AnnounceModel::of_the_chapter(50, MulticastLoss::None)
+    };
     let ways = [
         Joining::Announce,
         Joining::SuppressThenQuery { election_timeout },
         Joining::Query { election_timeout },
     ];
-    let with = |joining| Config { joining, ..config(Algorithm::LeS, &model) };
+    let with = |joining| Config { joining, ..config(Variant::LeS, &model) };
     let lesser = |joining| {
         let joins = Perturbation::LesserJoins;
         reestablished(budget, runs, joins, with(joining), &model, 40.0)
@@ -252,7 +260,7 @@ fn simultaneous_start(
     budget: &Budget,
     runs: u64,
     config: Config,
-    model: &Model,
+    model: &AnnounceModel,
 ) -> Result<(Sample, Sample)> {
     let [messages, delay] = budget.samples(runs, |seeds| {
         let mut world = group(config, model, seeds);
@@ -270,10 +278,10 @@ fn simultaneous_start(
 /// Checks elections of several leaders at once.
 fn several_leaders(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(100, 1_000);
-    let model = Model::of_the_chapter(20, Loss::Uncorrelated(0.4));
+    let model = AnnounceModel::of_the_chapter(20, MulticastLoss::Uncorrelated(0.4));
     let mut costs = Vec::new();
     for leaders in [1, 2, 3] {
-        let config = Config { leaders, ..config(Algorithm::LeS, &model) };
+        let config = Config { leaders, ..config(Variant::LeS, &model) };
         let results = budget.each(runs, |_, seeds| {
             let mut world = group(config, &model, seeds);
             let agreed = (0..1_000).any(|_| {
@@ -320,7 +328,7 @@ fn all_know_the_best(world: &World<Announce, Watch>, leaders: u32) -> bool {
 fn listen_by_measured_loss(budget: &Budget, evidence: &mut Evidence) -> Result<()> {
     let runs = budget.choose(50, 500);
     for loss in [0.1, 0.3] {
-        let model = Model::of_the_chapter(10, Loss::Uncorrelated(loss));
+        let model = AnnounceModel::of_the_chapter(10, MulticastLoss::Uncorrelated(loss));
         let fixed = listening(2.0, &model);
         let measured = Config { listen: Listen::Measured { miss: 1e-3 }, ..fixed };
         let astray = |config| all_listened(budget, runs, config, &model, 200.0);

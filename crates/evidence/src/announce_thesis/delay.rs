@@ -1,8 +1,10 @@
 //! L1 to L4: the duration of an election.
 
+use hustings_theory::announce::announcements::{
+    surplus_announcements, surplus_announcements_for_many,
+};
 use hustings_theory::announce::delay::leadership_delay;
-use hustings_theory::announce::rounds::{surplus_announcements, surplus_announcements_for_many};
-use hustings_theory::announce::{Algorithm, Loss, Model, Wake, printed};
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, Wake, printed};
 
 use super::super::budget::{Budget, Result};
 use super::super::evidence::{
@@ -10,18 +12,18 @@ use super::super::evidence::{
 };
 use super::thesis_fixture::{all_held, each, held, models, on_paper};
 
-fn delays(algorithm: Algorithm, models: &[Model]) -> Vec<f64> {
+fn delays(algorithm: Variant, models: &[AnnounceModel]) -> Vec<f64> {
     on_paper(|model| leadership_delay(algorithm, model), models)
 }
 
 pub(super) fn l1(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u64] = budget.choose(&[2, 10, 100], &[2, 10, 100, 500]);
     let runs = budget.choose(400, 4_000);
-    let models = models(sizes, Loss::None);
+    let models = models(sizes, MulticastLoss::None);
     let mut measured = Vec::new();
     // LE-A has no random element here and is expensive, because all members announce themselves.
     for (algorithm, name, formula, runs) in
-        [(Algorithm::LeA, "LE-A", "D", 20), (Algorithm::LeS, "LE-S", "E[t_s] + D", runs)]
+        [(Variant::LeA, "LE-A", "D", 20), (Variant::LeS, "LE-S", "E[t_s] + D", runs)]
     {
         let held = all_held(budget, runs, algorithm, &models)?;
         measured = each(&held, |it| it.delay);
@@ -30,12 +32,14 @@ pub(super) fn l1(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
             means(&delays(algorithm, &models), &measured),
         );
     }
-    let late =
-        Model { wake: Wake::Exponential { rate: 10.0 }, ..Model::of_the_chapter(50, Loss::None) };
-    let held = held(budget, runs, Algorithm::LeS, &late)?;
+    let late = AnnounceModel {
+        wake: Wake::Exponential { rate: 10.0 },
+        ..AnnounceModel::of_the_chapter(50, MulticastLoss::None)
+    };
+    let held = held(budget, runs, Variant::LeS, &late)?;
     evidence.ours(
         "N = 50, wake-ups mostly late (exponential, rate 10): mean delay of LE-S, E[t_s] + D",
-        means(&delays(Algorithm::LeS, &[late]), &[held.delay]),
+        means(&delays(Variant::LeS, &[late]), &[held.delay]),
     );
     Ok(format!(
         "LE-A {}; LE-S {} at N = {}, on paper 0.6",
@@ -50,15 +54,16 @@ pub(super) fn l2(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(300, 4_000);
     let mut gist = Vec::new();
     for members in budget.choose([2, 50], [2, 100]) {
-        let model = |&loss: &f64| Model::of_the_chapter(members, Loss::Correlated(loss));
-        let models: Vec<Model> = losses.iter().map(model).collect();
-        for (algorithm, name) in [(Algorithm::LeA, "LE-A"), (Algorithm::LeS, "LE-S")] {
+        let model =
+            |&loss: &f64| AnnounceModel::of_the_chapter(members, MulticastLoss::Correlated(loss));
+        let models: Vec<AnnounceModel> = losses.iter().map(model).collect();
+        for (algorithm, name) in [(Variant::LeA, "LE-A"), (Variant::LeS, "LE-S")] {
             let held = all_held(budget, runs, algorithm, &models)?;
             evidence.stated(
                 format!("N = {members}, loss {}: mean delay of {name}", list(&losses)),
                 means(&delays(algorithm, &models), &each(&held, |it| it.delay)),
             );
-            if algorithm == Algorithm::LeS {
+            if algorithm == Variant::LeS {
                 let measured = number(average(&held[1].delay));
                 gist.push(format!("N = {members} {measured}"));
             }
@@ -73,9 +78,9 @@ pub(super) fn l3(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let loss = 0.4;
     let mut gist = String::new();
     for (algorithm, name, sizes) in
-        [(Algorithm::LeA, "LE-A", &sizes[..2]), (Algorithm::LeS, "LE-S", sizes)]
+        [(Variant::LeA, "LE-A", &sizes[..2]), (Variant::LeS, "LE-S", sizes)]
     {
-        let models = models(sizes, Loss::Uncorrelated(loss));
+        let models = models(sizes, MulticastLoss::Uncorrelated(loss));
         let ns = list(sizes);
         let held = all_held(budget, runs, algorithm, &models)?;
         let measured = each(&held, |it| it.delay);
@@ -112,7 +117,8 @@ pub(super) fn l3(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
 
 pub(super) fn l4(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let loss = 0.4;
-    let surplus = |members: u64| surplus_announcements(Loss::Uncorrelated(loss), members - 1);
+    let surplus =
+        |members: u64| surplus_announcements(MulticastLoss::Uncorrelated(loss), members - 1);
     let powers: Vec<u64> = (1..=6).map(|power| 10_u64.pow(power)).collect();
     let growth: Vec<f64> =
         powers.windows(2).map(|pair| surplus(pair[1]) - surplus(pair[0])).collect();
@@ -137,16 +143,16 @@ pub(super) fn l4(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
 
     // With hardly any delay few members announce themselves, and large groups are affordable.
     let sizes: &[u64] = budget.choose(&[10, 100, 1_000], &[10, 100, 1_000, 10_000, 100_000]);
-    let model = |&members: &u64| Model {
+    let model = |&members: &u64| AnnounceModel {
         delay: 1e-4,
-        ..Model::of_the_chapter(members, Loss::Uncorrelated(loss))
+        ..AnnounceModel::of_the_chapter(members, MulticastLoss::Uncorrelated(loss))
     };
-    let models: Vec<Model> = sizes.iter().map(model).collect();
+    let models: Vec<AnnounceModel> = sizes.iter().map(model).collect();
     let expected: Vec<f64> = sizes.iter().map(|&members| 1.0 + surplus(members)).collect();
     let mut rounds = Vec::new();
     for model in &models {
         let runs = budget.choose(100, if model.members > 1_000 { 100 } else { 1_000 });
-        rounds.push(held(budget, runs, Algorithm::LeS, model)?.rounds);
+        rounds.push(held(budget, runs, Variant::LeS, model)?.rounds);
     }
     evidence.ours(
         format!(

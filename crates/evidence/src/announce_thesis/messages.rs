@@ -2,7 +2,7 @@
 
 use hustings_sim::statistics::Sample;
 use hustings_theory::announce::messages::{first_round_messages, messages_until_heard};
-use hustings_theory::announce::{Algorithm, Loss, Model, Wake, printed, recurrence};
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, Wake, printed, recurrence};
 
 use super::super::budget::{Budget, Result};
 use super::super::evidence::{
@@ -12,13 +12,13 @@ use super::super::evidence::{
 use super::printed_rounds::PrintedRounds;
 use super::thesis_fixture::{AnnounceResults, all_held, each, held, models, on_paper};
 
-const LE_S: Algorithm = Algorithm::LeS;
+const LE_S: Variant = Variant::LeS;
 
-fn first_round(models: &[Model]) -> Vec<f64> {
+fn first_round(models: &[AnnounceModel]) -> Vec<f64> {
     on_paper(|model| first_round_messages(LE_S, model), models)
 }
 
-fn until_heard(models: &[Model]) -> Vec<f64> {
+fn until_heard(models: &[AnnounceModel]) -> Vec<f64> {
     on_paper(|model| messages_until_heard(LE_S, model), models)
 }
 
@@ -31,8 +31,11 @@ pub(super) fn l8(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(300, 3_000);
     let mut gist = String::new();
     for delay in [0.0, 0.1, 0.3] {
-        let model = |&members: &u64| Model { delay, ..Model::of_the_chapter(members, Loss::None) };
-        let models: Vec<Model> = sizes.iter().map(model).collect();
+        let model = |&members: &u64| AnnounceModel {
+            delay,
+            ..AnnounceModel::of_the_chapter(members, MulticastLoss::None)
+        };
+        let models: Vec<AnnounceModel> = sizes.iter().map(model).collect();
         let held = all_held(budget, runs, LE_S, &models)?;
         let expected = first_round(&models);
         let measured = each(&held, |it| it.first_messages);
@@ -59,7 +62,7 @@ pub(super) fn l8(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
 pub(super) fn l9(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u64] = budget.choose(&[2, 10, 100], &[2, 10, 100, 500]);
     let runs = budget.choose(300, 3_000);
-    let models = models(sizes, Loss::Correlated(0.4));
+    let models = models(sizes, MulticastLoss::Correlated(0.4));
     let held = all_held(budget, runs, LE_S, &models)?;
     let measured = each(&held, |it| it.first_messages);
     let as_printed = on_paper(printed::first_round_messages_of_le_s, &models);
@@ -92,7 +95,10 @@ pub(super) fn l11(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(500, 20_000);
     let mut gist = String::new();
     for loss in losses {
-        let pair = Model { delay: 0.0, ..Model::of_the_chapter(2, Loss::Uncorrelated(loss)) };
+        let pair = AnnounceModel {
+            delay: 0.0,
+            ..AnnounceModel::of_the_chapter(2, MulticastLoss::Uncorrelated(loss))
+        };
         let measured = held(budget, runs, LE_S, &pair)?.messages;
         let as_printed = PrintedRounds::new(2, loss).expected_messages();
         evidence.stated(
@@ -136,9 +142,9 @@ pub(super) fn l11(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
 fn table(budget: &Budget, evidence: &mut Evidence) -> Result<()> {
     let sizes: &[u64] = budget.choose(&[100, 1_000], &[100, 1_000, 10_000, 100_000, 1_000_000]);
     for &members in sizes {
-        let model = at_scale(members, Loss::Uncorrelated(SCALE_LOSS));
+        let model = at_scale(members, MulticastLoss::Uncorrelated(SCALE_LOSS));
         let measured = held(budget, runs_at_scale(budget, members), LE_S, &model)?.messages;
-        let least = until_heard(&[at_scale(members, Loss::Correlated(SCALE_LOSS))])[0];
+        let least = until_heard(&[at_scale(members, MulticastLoss::Correlated(SCALE_LOSS))])[0];
         evidence.ours(
             format!(
                 "N = {members}, D = T_S/1000, loss {SCALE_LOSS} for each receiver: mean messages until all have \
@@ -154,8 +160,8 @@ pub(super) const SCALE_LOSS: f64 = 0.1;
 
 /// Returns the model of a group on a fast network: a delay of a millisecond where wake-ups spread
 /// over a second.
-pub(super) fn at_scale(members: u64, loss: Loss) -> Model {
-    Model { delay: 1e-3, ..Model::of_the_chapter(members, loss) }
+pub(super) fn at_scale(members: u64, loss: MulticastLoss) -> AnnounceModel {
+    AnnounceModel { delay: 1e-3, ..AnnounceModel::of_the_chapter(members, loss) }
 }
 
 /// Returns the number of runs. The larger the group, the less its runs vary and the longer they
@@ -172,7 +178,10 @@ pub(super) fn runs_at_scale(budget: &Budget, members: u64) -> u64 {
 
 pub(super) fn l18(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(300, 4_000);
-    let with = |wake, members: u64| Model { wake, ..Model::of_the_chapter(members, Loss::None) };
+    let with = |wake, members: u64| AnnounceModel {
+        wake,
+        ..AnnounceModel::of_the_chapter(members, MulticastLoss::None)
+    };
     let exponential = Wake::Exponential { rate: 10.0 };
     let cheaper = |&members: &u64| {
         let of = |wake| first_round(&[with(wake, members)])[0];
@@ -180,7 +189,8 @@ pub(super) fn l18(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     };
     let crossing = (2..=1_000).find(cheaper);
     let sizes: &[u64] = budget.choose(&[10, 200], &[10, 100, 200, 500]);
-    let models = |wake| sizes.iter().map(|&members| with(wake, members)).collect::<Vec<Model>>();
+    let models =
+        |wake| sizes.iter().map(|&members| with(wake, members)).collect::<Vec<AnnounceModel>>();
     let of = |wake| all_held(budget, runs, LE_S, &models(wake));
     let (uniform, late) = (of(Wake::Uniform)?, of(exponential)?);
     let ns = list(&sizes[1..]);

@@ -1,7 +1,7 @@
 //! L10: the distribution of the messages of the first round.
 
 use hustings_sim::statistics::Sample;
-use hustings_theory::announce::{Algorithm, Loss, Model, printed, recurrence};
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, printed, recurrence};
 
 use super::super::budget::{Budget, Result, seed_of, share_of};
 use super::super::evidence::{Evidence, average, averages, between, list, means, number, numbers};
@@ -9,8 +9,11 @@ use super::thesis_fixture::{config, converge, group, held, time};
 
 const LOSS: f64 = 0.4;
 
-fn without_delay(members: u64) -> Model {
-    Model { delay: 0.0, ..Model::of_the_chapter(members, Loss::Uncorrelated(LOSS)) }
+fn without_delay(members: u64) -> AnnounceModel {
+    AnnounceModel {
+        delay: 0.0,
+        ..AnnounceModel::of_the_chapter(members, MulticastLoss::Uncorrelated(LOSS))
+    }
 }
 
 /// Measures the share of runs with each number of messages in the first round, from 1 to N.
@@ -18,7 +21,7 @@ fn shares(budget: &Budget, runs: u64, members: u64) -> Result<Vec<Sample>> {
     let model = without_delay(members);
     let own = budget.reseeded(seed_of(&format!("shares {members}")));
     let counts = own.each(runs, |_, seeds| {
-        let mut world = group(config(Algorithm::LeS, &model), &model, seeds);
+        let mut world = group(config(Variant::LeS, &model), &model, seeds);
         converge(&mut world, time(model.announce_interval));
         world.trace().hearing().first_round_messages()
     })?;
@@ -52,7 +55,7 @@ pub(super) fn l10(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let mut measured = Vec::new();
     for &members in sizes {
         let few = budget.choose(300, 2_000);
-        let held = held(budget, few, Algorithm::LeS, &without_delay(members))?;
+        let held = held(budget, few, Variant::LeS, &without_delay(members))?;
         measured.push(held.first_messages);
     }
     let on_paper = |mean: fn(u64, f64) -> f64| {

@@ -4,7 +4,7 @@ use hustings_protocol::announce::{Config, Listen};
 use hustings_sim::announcing::Perturbation;
 use hustings_sim::statistics::Sample;
 use hustings_theory::announce::reestablishment::{greater_joiner, leader_departure, lesser_joiner};
-use hustings_theory::announce::{Algorithm, Loss, Model, printed};
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, printed};
 
 use super::super::budget::{Budget, Result};
 use super::super::evidence::{Evidence, average, mean, number};
@@ -21,11 +21,15 @@ pub(super) fn l5(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(200, 4_000);
     let mut gist = Vec::new();
     for &members in sizes {
-        for loss in [Loss::None, Loss::Correlated(LOSS), Loss::Uncorrelated(LOSS)] {
+        for loss in [
+            MulticastLoss::None,
+            MulticastLoss::Correlated(LOSS),
+            MulticastLoss::Uncorrelated(LOSS),
+        ] {
             let name = name_of(loss);
-            let model = Model::of_the_chapter(members, loss);
+            let model = AnnounceModel::of_the_chapter(members, loss);
             let listening =
-                Config { listen: Listen::For(time(LISTEN)), ..config(Algorithm::LeS, &model) };
+                Config { listen: Listen::For(time(LISTEN)), ..config(Variant::LeS, &model) };
             let dies = Perturbation::LeaderDies;
             let election_timeout = LISTEN + ELECTION_TIMEOUT;
             let measured = reestablished(budget, runs, dies, listening, &model, election_timeout)?;
@@ -36,7 +40,7 @@ pub(super) fn l5(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
                 format!("N = {members}, T_L = {LISTEN}, {name}: T_L + 2D + E[t_s] - E[t_d]"),
                 mean(as_printed, &measured),
             );
-            let corrected = leader_departure(Algorithm::LeS, &model, LISTEN, departed);
+            let corrected = leader_departure(Variant::LeS, &model, LISTEN, departed);
             evidence.corrected(
                 format!("N = {members}, {name}: the same, longer for uncorrelated loss"),
                 mean(corrected.unwrap_or(f64::NAN), &measured),
@@ -50,7 +54,7 @@ pub(super) fn l5(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         "N = {}, printed {} for all: {}",
         sizes[0],
         number(printed::leader_departure(
-            &Model::of_the_chapter(sizes[0], Loss::None),
+            &AnnounceModel::of_the_chapter(sizes[0], MulticastLoss::None),
             LISTEN,
             0.5
         )),
@@ -61,14 +65,14 @@ pub(super) fn l5(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
 pub(super) fn l7(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let members = 20;
     let runs = budget.choose(200, 4_000);
-    let joined = |algorithm, loss, perturbation| -> Result<(Model, Sample)> {
-        let model = Model::of_the_chapter(members, loss);
+    let joined = |algorithm, loss, perturbation| -> Result<(AnnounceModel, Sample)> {
+        let model = AnnounceModel::of_the_chapter(members, loss);
         let config = config(algorithm, &model);
         let sample = reestablished(budget, runs, perturbation, config, &model, ELECTION_TIMEOUT)?;
         Ok((model, sample))
     };
-    for (algorithm, le) in [(Algorithm::LeA, "LE-A"), (Algorithm::LeS, "LE-S")] {
-        for loss in [Loss::None, Loss::Correlated(LOSS)] {
+    for (algorithm, le) in [(Variant::LeA, "LE-A"), (Variant::LeS, "LE-S")] {
+        for loss in [MulticastLoss::None, MulticastLoss::Correlated(LOSS)] {
             let name = name_of(loss);
             let (model, greater) = joined(algorithm, loss, Perturbation::GreaterJoins)?;
             evidence.stated(
@@ -84,10 +88,10 @@ pub(super) fn l7(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
             );
         }
     }
-    let loss = Loss::Uncorrelated(LOSS);
-    let (model, greater) = joined(Algorithm::LeS, loss, Perturbation::GreaterJoins)?;
-    let (_, lesser) = joined(Algorithm::LeS, loss, Perturbation::LesserJoins)?;
-    let corrected = greater_joiner(Algorithm::LeS, &model).unwrap_or(f64::NAN);
+    let loss = MulticastLoss::Uncorrelated(LOSS);
+    let (model, greater) = joined(Variant::LeS, loss, Perturbation::GreaterJoins)?;
+    let (_, lesser) = joined(Variant::LeS, loss, Perturbation::LesserJoins)?;
+    let corrected = greater_joiner(Variant::LeS, &model).unwrap_or(f64::NAN);
     evidence.stated(
         "LE-S, uncorrelated loss 0.4: a greater one, as printed",
         mean(printed::greater_joiner(&model), &greater),

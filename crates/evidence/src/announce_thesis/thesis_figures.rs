@@ -9,7 +9,7 @@ use hustings_theory::announce::delay::{
     loss_that_slows_al_to_le_s,
 };
 use hustings_theory::announce::messages::messages_until_heard;
-use hustings_theory::announce::{Algorithm, Loss, Model, printed};
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, printed};
 
 use super::super::FigureSpec;
 use super::super::budget::{Budget, Result};
@@ -19,8 +19,8 @@ use super::messages::{SCALE_LOSS, at_scale, runs_at_scale};
 use super::thesis_fixture::{AnnounceResults, held};
 
 const LOSS: f64 = 0.4;
-const CORRELATED: Loss = Loss::Correlated(LOSS);
-const UNCORRELATED: Loss = Loss::Uncorrelated(LOSS);
+const CORRELATED: MulticastLoss = MulticastLoss::Correlated(LOSS);
+const UNCORRELATED: MulticastLoss = MulticastLoss::Uncorrelated(LOSS);
 
 const MEMBERS: Axis = Axis::linear("members N");
 
@@ -189,7 +189,7 @@ impl Measure {
         }
     }
 
-    fn on_paper(self, algorithm: Algorithm, model: &Model) -> Option<f64> {
+    fn on_paper(self, algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
         match self {
             Self::Tmax => last_send(algorithm, model),
             Self::Delay => leadership_delay(algorithm, model),
@@ -213,7 +213,7 @@ impl Measure {
 }
 
 /// An algorithm under one loss, with its label.
-type Curve = (&'static str, Algorithm, Loss);
+type Curve = (&'static str, Variant, MulticastLoss);
 
 fn sizes(budget: &Budget) -> &'static [u64] {
     budget.choose(
@@ -232,16 +232,17 @@ fn runs(budget: &Budget, members: u64) -> u64 {
 fn curve(
     budget: &Budget,
     measure: Measure,
-    (label, algorithm): (&str, Algorithm),
-    places: &[(f64, Model)],
-    runs: impl Fn(&Model) -> u64,
+    (label, algorithm): (&str, Variant),
+    places: &[(f64, AnnounceModel)],
+    runs: impl Fn(&AnnounceModel) -> u64,
 ) -> Result<Series> {
     let mut points = Vec::new();
     for (x, model) in places {
         let held = held(budget, runs(model), algorithm, model)?;
         points.extend(Point::of(*x, &measure.of(&held)));
     }
-    let on_paper = |(x, model): &(f64, Model)| Some((*x, measure.on_paper(algorithm, model)?));
+    let on_paper =
+        |(x, model): &(f64, AnnounceModel)| Some((*x, measure.on_paper(algorithm, model)?));
     // Two members may have a formula where more have none. A line needs a value at every place.
     let line: Option<Vec<(f64, f64)>> = places.iter().map(on_paper).collect();
     Ok(Series::new(label, line.unwrap_or_default(), points))
@@ -251,55 +252,55 @@ fn curve(
 fn line(
     label: &str,
     sizes: &[u64],
-    model: impl Fn(u64) -> Model,
-    formula: impl Fn(&Model) -> Option<f64>,
+    model: impl Fn(u64) -> AnnounceModel,
+    formula: impl Fn(&AnnounceModel) -> Option<f64>,
 ) -> Series {
     let on_paper = |&members: &u64| Some((members as f64, formula(&model(members))?));
     Series::line(label, sizes.iter().filter_map(on_paper).collect())
 }
 
-fn with_uncorrelated_loss(members: u64) -> Model {
-    Model::of_the_chapter(members, UNCORRELATED)
+fn with_uncorrelated_loss(members: u64) -> AnnounceModel {
+    AnnounceModel::of_the_chapter(members, UNCORRELATED)
 }
 
 fn against_members(budget: &Budget, measure: Measure, curves: &[Curve]) -> Result<Vec<Series>> {
     let series = |&(label, algorithm, loss): &Curve| {
-        let model = |&members: &u64| (members as f64, Model::of_the_chapter(members, loss));
-        let places: Vec<(f64, Model)> = sizes(budget).iter().map(model).collect();
-        let runs = |model: &Model| runs(budget, model.members);
+        let model = |&members: &u64| (members as f64, AnnounceModel::of_the_chapter(members, loss));
+        let places: Vec<(f64, AnnounceModel)> = sizes(budget).iter().map(model).collect();
+        let runs = |model: &AnnounceModel| runs(budget, model.members);
         curve(budget, measure, (label, algorithm), &places, runs)
     };
     curves.iter().map(series).collect()
 }
 
 const WITHOUT_LOSS: [Curve; 2] =
-    [("LE-S", Algorithm::LeS, Loss::None), ("SUP", Algorithm::Sup, Loss::None)];
+    [("LE-S", Variant::LeS, MulticastLoss::None), ("SUP", Variant::Sup, MulticastLoss::None)];
 const WITH_LOSS: [Curve; 4] = [
-    ("LE-S, uncorrelated loss", Algorithm::LeS, UNCORRELATED),
-    ("LE-S, correlated loss", Algorithm::LeS, CORRELATED),
-    ("SUP, uncorrelated loss", Algorithm::Sup, UNCORRELATED),
-    ("SUP, correlated loss", Algorithm::Sup, CORRELATED),
+    ("LE-S, uncorrelated loss", Variant::LeS, UNCORRELATED),
+    ("LE-S, correlated loss", Variant::LeS, CORRELATED),
+    ("SUP, uncorrelated loss", Variant::Sup, UNCORRELATED),
+    ("SUP, correlated loss", Variant::Sup, CORRELATED),
 ];
 const BY_LOSS: [Curve; 5] = [
-    ("loss 0.8", Algorithm::LeS, Loss::Correlated(0.8)),
-    ("loss 0.6", Algorithm::LeS, Loss::Correlated(0.6)),
-    ("loss 0.4", Algorithm::LeS, Loss::Correlated(0.4)),
-    ("loss 0.2", Algorithm::LeS, Loss::Correlated(0.2)),
-    ("no loss", Algorithm::LeS, Loss::None),
+    ("loss 0.8", Variant::LeS, MulticastLoss::Correlated(0.8)),
+    ("loss 0.6", Variant::LeS, MulticastLoss::Correlated(0.6)),
+    ("loss 0.4", Variant::LeS, MulticastLoss::Correlated(0.4)),
+    ("loss 0.2", Variant::LeS, MulticastLoss::Correlated(0.2)),
+    ("no loss", Variant::LeS, MulticastLoss::None),
 ];
 const WITH_AL: [Curve; 2] =
-    [("LE-S", Algorithm::LeS, UNCORRELATED), ("AL", Algorithm::Al, UNCORRELATED)];
+    [("LE-S", Variant::LeS, UNCORRELATED), ("AL", Variant::Al, UNCORRELATED)];
 const BY_CRITERION: [Curve; 3] = [
-    ("LE-S", Algorithm::LeS, UNCORRELATED),
-    ("LE-M", Algorithm::LeM, UNCORRELATED),
-    ("SUP", Algorithm::Sup, UNCORRELATED),
+    ("LE-S", Variant::LeS, UNCORRELATED),
+    ("LE-M", Variant::LeM, UNCORRELATED),
+    ("SUP", Variant::Sup, UNCORRELATED),
 ];
 
 fn figure_5_8(budget: &Budget) -> Result<Vec<Vec<Series>>> {
     let mut series = against_members(budget, Measure::Tmax, &WITH_LOSS)?;
     let label = "LE-S, uncorrelated loss, as printed";
     series.push(line(label, sizes(budget), with_uncorrelated_loss, |model| {
-        Some(printed::leadership_delay(Algorithm::LeS, model)? - model.delay)
+        Some(printed::leadership_delay(Variant::LeS, model)? - model.delay)
     }));
     Ok(vec![series])
 }
@@ -310,7 +311,7 @@ fn figure_5_11(budget: &Budget) -> Result<Vec<Vec<Series>>> {
     let airtime = airtime_for_loss(&crossing, loss_that_slows_al_to_le_s(&crossing));
     let label = "AL, if its messages collide";
     series.push(line(label, sizes(budget), with_uncorrelated_loss, |model| {
-        last_send(Algorithm::Al, &with_collisions(model, airtime))
+        last_send(Variant::Al, &with_collisions(model, airtime))
     }));
     Ok(vec![series])
 }
@@ -320,16 +321,16 @@ fn scale(budget: &Budget) -> Result<Vec<Series>> {
     let sizes: &[u64] = budget.choose(&[100, 1_000], &[100, 1_000, 10_000, 100_000, 1_000_000]);
     let mut points = Vec::new();
     for &members in sizes {
-        let model = at_scale(members, Loss::Uncorrelated(SCALE_LOSS));
-        let held = held(budget, runs_at_scale(budget, members), Algorithm::LeS, &model)?;
+        let model = at_scale(members, MulticastLoss::Uncorrelated(SCALE_LOSS));
+        let held = held(budget, runs_at_scale(budget, members), Variant::LeS, &model)?;
         points.extend(Point::of(members as f64, &held.messages));
     }
-    let correlated = |members| at_scale(members, Loss::Correlated(SCALE_LOSS));
+    let correlated = |members| at_scale(members, MulticastLoss::Correlated(SCALE_LOSS));
     let awake = sizes.iter().map(|&members| (members as f64, members as f64 * 1e-3));
     Ok(vec![
         Series::new("uncorrelated loss, simulated", Vec::new(), points),
         line("correlated loss, on paper", sizes, correlated, |model| {
-            messages_until_heard(Algorithm::LeS, model)
+            messages_until_heard(Variant::LeS, model)
         }),
         Series::line("awake within D of the start: N D/T_S", awake.collect()),
     ])
@@ -337,13 +338,14 @@ fn scale(budget: &Budget) -> Result<Vec<Series>> {
 
 /// The number of runs of the figures of the choice.
 const RUNS_OF_CHOICE: u64 = 100;
-const LE_A: (&str, Algorithm) = ("LE-A", Algorithm::LeA);
-const LE_S: (&str, Algorithm) = ("LE-S", Algorithm::LeS);
-const LE_M: (&str, Algorithm) = ("LE-M", Algorithm::LeM);
+const LE_A: (&str, Variant) = ("LE-A", Variant::LeA);
+const LE_S: (&str, Variant) = ("LE-S", Variant::LeS);
+const LE_M: (&str, Variant) = ("LE-M", Variant::LeM);
 
 fn choice_by_size(budget: &Budget, measure: Measure) -> Result<Vec<Series>> {
-    let places = [2_u64, 5, 10, 20, 50, 100, 200, 500]
-        .map(|members| (members as f64, at_scale(members, Loss::Uncorrelated(SCALE_LOSS))));
+    let places = [2_u64, 5, 10, 20, 50, 100, 200, 500].map(|members| {
+        (members as f64, at_scale(members, MulticastLoss::Uncorrelated(SCALE_LOSS)))
+    });
     let curve = |label| curve(budget, measure, label, &places, |_| RUNS_OF_CHOICE);
     [LE_A, LE_S, LE_M].into_iter().map(curve).collect()
 }
@@ -351,11 +353,11 @@ fn choice_by_size(budget: &Budget, measure: Measure) -> Result<Vec<Series>> {
 fn choice_by_interval(budget: &Budget) -> Result<Vec<Series>> {
     // Values of T_S, in units of T_A.
     let places = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0].map(|suppress_interval| {
-        let group = at_scale(500, Loss::Uncorrelated(SCALE_LOSS));
-        (suppress_interval, Model { suppress_interval, ..group })
+        let group = at_scale(500, MulticastLoss::Uncorrelated(SCALE_LOSS));
+        (suppress_interval, AnnounceModel { suppress_interval, ..group })
     });
     let on_paper =
-        |(x, model): &(f64, Model)| Some((*x, messages_until_heard(Algorithm::LeA, model)?));
+        |(x, model): &(f64, AnnounceModel)| Some((*x, messages_until_heard(Variant::LeA, model)?));
     let curve = |label| curve(budget, Measure::Messages, label, &places, |_| RUNS_OF_CHOICE);
     let at_once = Series::line("LE-A: no T_S", places.iter().filter_map(on_paper).collect());
     Ok(vec![at_once, curve(LE_S)?, curve(LE_M)?])

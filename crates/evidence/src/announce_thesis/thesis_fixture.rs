@@ -10,7 +10,7 @@ use hustings_sim::statistics::Sample;
 use hustings_sim::{
     Boot, Delay, Detection, LossModel, Network, Seeds, Setup, Stream, Verb, Who, World,
 };
-use hustings_theory::announce::{self as paper, Algorithm, Loss, Model};
+use hustings_theory::announce::{self as paper, AnnounceModel, MulticastLoss, Variant};
 
 use super::super::budget::{Budget, Result, seed_of};
 
@@ -30,19 +30,19 @@ pub(super) fn instant(units: f64) -> Instant {
 }
 
 /// Describes a loss in words.
-pub(super) fn name_of(loss: Loss) -> String {
+pub(super) fn name_of(loss: MulticastLoss) -> String {
     match loss {
-        Loss::None => "no loss".to_owned(),
-        Loss::Correlated(loss) => format!("correlated loss {loss}"),
-        Loss::Uncorrelated(loss) => format!("uncorrelated loss {loss}"),
+        MulticastLoss::None => "no loss".to_owned(),
+        MulticastLoss::Correlated(loss) => format!("correlated loss {loss}"),
+        MulticastLoss::Uncorrelated(loss) => format!("uncorrelated loss {loss}"),
     }
 }
 
 /// Returns the network of the model.
-pub(super) fn network(model: &Model) -> Network {
+pub(super) fn network(model: &AnnounceModel) -> Network {
     let loss_model = match model.loss {
-        Loss::None | Loss::Uncorrelated(_) => LossModel::Uncorrelated,
-        Loss::Correlated(_) => LossModel::Correlated,
+        MulticastLoss::None | MulticastLoss::Uncorrelated(_) => LossModel::Uncorrelated,
+        MulticastLoss::Correlated(_) => LossModel::Correlated,
     };
     Network {
         multicast_loss: model.loss.probability(),
@@ -52,14 +52,14 @@ pub(super) fn network(model: &Model) -> Network {
 }
 
 /// Returns the configuration of LE-A, LE-S or LE-M in the model.
-pub(super) fn config(algorithm: Algorithm, model: &Model) -> Config {
+pub(super) fn config(algorithm: Variant, model: &AnnounceModel) -> Config {
     let suppress = match algorithm {
-        Algorithm::LeA => 0.0,
-        Algorithm::LeS | Algorithm::LeM | Algorithm::Sup | Algorithm::Al => model.suppress_interval,
+        Variant::LeA => 0.0,
+        Variant::LeS | Variant::LeM | Variant::Sup | Variant::Al => model.suppress_interval,
     };
     let criterion = match algorithm {
-        Algorithm::LeM => Criterion::EarliestWake,
-        Algorithm::LeA | Algorithm::LeS | Algorithm::Sup | Algorithm::Al => Criterion::Priority,
+        Variant::LeM => Criterion::EarliestWake,
+        Variant::LeA | Variant::LeS | Variant::Sup | Variant::Al => Criterion::Priority,
     };
     Config {
         wake: wake(model.wake),
@@ -96,8 +96,8 @@ pub(super) struct AnnounceResults {
 pub(super) fn held(
     budget: &Budget,
     runs: u64,
-    algorithm: Algorithm,
-    model: &Model,
+    algorithm: Variant,
+    model: &AnnounceModel,
 ) -> Result<AnnounceResults> {
     let own = budget.reseeded(seed_of(&format!("{algorithm:?} {model:?}")));
     let [tmax, delay, messages, first_messages, first_ended, rounds] =
@@ -109,19 +109,22 @@ pub(super) fn held(
 pub(super) fn all_held(
     budget: &Budget,
     runs: u64,
-    algorithm: Algorithm,
-    models: &[Model],
+    algorithm: Variant,
+    models: &[AnnounceModel],
 ) -> Result<Vec<AnnounceResults>> {
     models.iter().map(|model| held(budget, runs, algorithm, model)).collect()
 }
 
 /// Returns the chapter's models of these sizes.
-pub(super) fn models(sizes: &[u64], loss: Loss) -> Vec<Model> {
-    sizes.iter().map(|&members| Model::of_the_chapter(members, loss)).collect()
+pub(super) fn models(sizes: &[u64], loss: MulticastLoss) -> Vec<AnnounceModel> {
+    sizes.iter().map(|&members| AnnounceModel::of_the_chapter(members, loss)).collect()
 }
 
 /// Evaluates a formula for several models. The value is NaN where the formula has none.
-pub(super) fn on_paper(formula: impl Fn(&Model) -> Option<f64>, models: &[Model]) -> Vec<f64> {
+pub(super) fn on_paper(
+    formula: impl Fn(&AnnounceModel) -> Option<f64>,
+    models: &[AnnounceModel],
+) -> Vec<f64> {
     models.iter().map(|model| formula(model).unwrap_or(f64::NAN)).collect()
 }
 
@@ -132,20 +135,20 @@ pub(super) fn each(held: &[AnnounceResults], of: fn(&AnnounceResults) -> Sample)
 
 /// Runs one election and returns its measures in the order of [`AnnounceResults`]. Measures of the
 /// convergence are NaN if the election did not converge.
-fn course(algorithm: Algorithm, model: &Model, seeds: Seeds) -> [f64; 6] {
+fn course(algorithm: Variant, model: &AnnounceModel, seeds: Seeds) -> [f64; 6] {
     let members = model.members as u32;
     let limit = Instant::START + LIMIT;
     let watch = match algorithm {
-        Algorithm::LeA | Algorithm::LeS | Algorithm::LeM => {
+        Variant::LeA | Variant::LeS | Variant::LeM => {
             let config = config(algorithm, model);
             announcing::elect(members, config, network(model), seeds, limit)
         }
-        Algorithm::Al => {
+        Variant::Al => {
             let config =
                 announce_listen::Config { announce: time(model.announce_interval), listen: None };
             announcing::announce_listen(members, config, network(model), seeds, limit)
         }
-        Algorithm::Sup => {
+        Variant::Sup => {
             let config = suppression::Config {
                 suppress: time(model.suppress_interval),
                 wake: wake(model.wake),
@@ -176,7 +179,7 @@ fn course_of_suppression(hearing: &Hearing, delay: f64) -> [f64; 6] {
 
 /// Builds a group in which all members start at once. Its last member is the best. The world is
 /// traced and has not run.
-pub(super) fn group(config: Config, model: &Model, seeds: Seeds) -> World<Announce, Watch> {
+pub(super) fn group(config: Config, model: &AnnounceModel, seeds: Seeds) -> World<Announce, Watch> {
     let members = model.members as u32;
     let priorities = announcing::priorities(members);
     group_of(priorities, members - 1, config, model, seeds)
@@ -187,7 +190,7 @@ pub(super) fn group_of(
     priorities: Vec<Priority>,
     best: u32,
     config: Config,
-    model: &Model,
+    model: &AnnounceModel,
     seeds: Seeds,
 ) -> World<Announce, Watch> {
     let watch = Watch::new(priorities.len() as u32, Expected::Member(best));
@@ -218,7 +221,7 @@ pub(super) fn reestablished(
     runs: u64,
     perturbation: Perturbation,
     config: Config,
-    model: &Model,
+    model: &AnnounceModel,
     election_timeout: f64,
 ) -> Result<Sample> {
     let name = format!("{perturbation:?} {config:?} {model:?}");

@@ -397,7 +397,7 @@ fn figure_17(budget: &Budget) -> Result<Vec<Vec<Series>>> {
     let mut panels = panels(budget, &curves, &[ROUNDS, MESSAGES])?;
     let polled = |members| Ok((members as f64, honest(budget).polled(members)?));
     let held = sizes(few(budget)).map(polled).collect::<Result<Vec<_>>>()?;
-    let masks = |of: fn(&bolot::Cost) -> f64, measured| {
+    let masks = |of: fn(&bolot::PollCost) -> f64, measured| {
         let on_paper = |members| (members as f64, of(&bolot::cost(members, Keys::Nested)));
         let line = sizes(PLACES).map(on_paper).collect();
         Series::new("Bolot's masks", line, points(&held, measured)).looking_like(5)

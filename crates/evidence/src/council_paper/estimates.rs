@@ -2,7 +2,7 @@
 
 use hustings_theory::bolot::{self, Keys};
 use hustings_theory::council::estimate::by_pseudocode;
-use hustings_theory::council::{Algorithm, Cost, Election, Estimate, Knowledge, Loss, printed};
+use hustings_theory::council::{Algorithm, Cost, Election, Estimate, Knowledge, Loss, misprints};
 
 use super::super::budget::Result;
 use super::super::evidence::{
@@ -173,7 +173,7 @@ pub(super) fn c11(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
     for (reply, multicast) in [(0.1, 0.0), (0.3, 0.0), (0.5, 0.0), (0.0, 0.3)] {
         let election = of(reply, multicast);
         let (cost, held) = (election.cost(), fixture.held(&election)?);
-        let printed = printed::with_loss(&election);
+        let printed = misprints::with_loss(&election);
         let case = |what: &str| {
             format!("n = 1000, loss of replies {reply}, of multicasts {multicast}: {what}")
         };

@@ -3,7 +3,7 @@
 use hustings_theory::council::optimum::{
     Goal, best_c, rule_of_thumb_for_messages, rule_of_thumb_for_rounds,
 };
-use hustings_theory::council::{Algorithm, Election, Seats, limit, printed};
+use hustings_theory::council::{Algorithm, Election, Seats, limit, misprints};
 
 use super::super::budget::Result;
 use super::super::evidence::{
@@ -67,7 +67,7 @@ pub(super) fn c2(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
         let election = Election::new(seats, members, Algorithm::Basic, c);
         let (cost, held) = (election.cost(), fixture.held(&election)?);
         let case = format!("{}, n = {members}, c = {c}", shown(seats));
-        let printed = printed::basic_messages(&election);
+        let printed = misprints::basic_messages(&election);
         evidence.stated(format!("{case}: mean rounds, by (5)"), mean(cost.rounds, &held.rounds));
         evidence.stated(format!("{case}: mean replies, by (4)"), mean(printed, &held.messages));
         evidence.corrected(format!("{case}: mean rounds, by (5)"), mean(cost.rounds, &held.rounds));
@@ -185,8 +185,8 @@ pub(super) fn c5(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
     let of = |members| Election::new(ONE, members, Algorithm::History, C_OF_ONE);
     let six = of(6).cost().rounds;
     let slowest = greatest(41, |members| of(members).cost().rounds);
-    let bound = printed::rounds_bound(C_OF_ONE, 5.0);
-    let fixed = printed::rounds_bound_corrected(C_OF_ONE, 5.0);
+    let bound = misprints::rounds_bound(C_OF_ONE, 5.0);
+    let fixed = misprints::rounds_bound_corrected(C_OF_ONE, 5.0);
     let thousand = fixture.held(&of(1_000))?;
     for hold in [Evidence::stated, Evidence::corrected] {
         hold(evidence, "T(6)".to_owned(), between(2.3125, 2.3135, six));
@@ -210,7 +210,7 @@ pub(super) fn c5(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
         .stated("(16), which gives 2.467, is the bound that follows", between(2.466, 2.468, fixed));
     evidence.corrected("(16) as printed", between(2.466, 2.468, bound));
     evidence.corrected("(16), if an undershoot costs T(n): greater", between(2.468, 3.0, fixed));
-    let literal = printed::literal_history(&of(1_000)).messages;
+    let literal = misprints::literal_history(&of(1_000)).messages;
     evidence.stated("Figure 13 as printed, n = 1000: N", between(0.0, 3.0, literal));
     evidence.ours("Figure 13 as printed, n = 1000: a storm", between(100.0, 300.0, literal));
     Ok(format!(

@@ -10,7 +10,7 @@ use hustings_protocol::council::{
 use hustings_sim::Scratch;
 use hustings_sim::council::{Stay, Trial, keep, remembered};
 use hustings_sim::statistics::Sample;
-use hustings_theory::council::optimum::{Best, Goal};
+use hustings_theory::council::optimum::{Goal, Optimum};
 use hustings_theory::council::rules::in_theory;
 use hustings_theory::council::top_up::recover;
 use hustings_theory::council::{Algorithm, Election, Estimate};
@@ -134,7 +134,7 @@ pub(super) fn c13(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
     ] {
         let recovery = recover(&council, seated, council.seats.least, Goal::ROUNDS);
         let others = Election { seats: recovery.missing, members: members - seated, ..council };
-        let of = |election: Election, best: &Best| fixture.held(&election.with_c(best.c));
+        let of = |election: Election, best: &Optimum| fixture.held(&election.with_c(best.c));
         let anew = of(council, &recovery.restart)?;
         let filled = of(others, &recovery.top_up)?;
         let case = |what: &str| format!("three of four are left of 10,000, {name}: {what}");

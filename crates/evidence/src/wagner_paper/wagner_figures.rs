@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use hustings_sim::statistics::Kind;
 use hustings_sim::wagner::{Aim, Cheat, Run, Trial};
 use hustings_theory::wagner::Compare;
-use hustings_theory::wagner::election::{Cost, table};
+use hustings_theory::wagner::election::{DrawCost, table};
 use hustings_theory::wagner::informal::{Parity, Sees, best_cheater, printed_cheater};
 use hustings_theory::wagner::stall::{StallLimit, endless, false_alarm};
 
@@ -87,7 +87,7 @@ fn rounds(budget: &Budget) -> Result<Vec<Series>> {
     };
     let (strict, non_strict) =
         (table(MOST, Compare::Strict, None), table(MOST, Compare::NonStrict, None));
-    let line = |costs: &[Cost], of: fn(&Cost) -> f64| {
+    let line = |costs: &[DrawCost], of: fn(&DrawCost) -> f64| {
         let all = (2_usize..).zip(costs).skip(FEWEST - 2);
         all.map(|(n, cost)| (n as f64, of(cost))).collect()
     };

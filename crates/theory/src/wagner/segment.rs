@@ -17,7 +17,6 @@ use super::{Ring, check_ring};
 ///
 /// # Panics
 /// If `n < 2`.
-#[must_use]
 pub fn largest(n: usize, ring: Ring) -> usize {
     check_ring(n);
     match ring {
@@ -31,7 +30,6 @@ pub fn largest(n: usize, ring: Ring) -> usize {
 ///
 /// # Panics
 /// Unless `cheaters < n`.
-#[must_use]
 pub fn best_coin(n: usize, cheaters: usize, ring: Ring) -> f64 {
     assert!(cheaters < n, "{cheaters} cheaters on a ring of {n}: no honest member is left");
     if cheaters <= largest(n, ring) { 0.5 } else { 1.0 }
@@ -45,7 +43,6 @@ pub fn best_coin(n: usize, cheaters: usize, ring: Ring) -> f64 {
 ///
 /// # Panics
 /// If there are so many that they control the coin.
-#[must_use]
 pub fn elected(n: usize, cheaters: usize, ring: Ring) -> f64 {
     assert!(cheaters <= largest(n, ring), "{cheaters} cheaters own the coin of a ring of {n}");
     cheaters as f64 / n as f64
