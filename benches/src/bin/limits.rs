@@ -6,7 +6,7 @@
 //! - instructions per message, which no neighbour can disturb;
 //! - memory at a million members: of a ring, of an election by announcement, whose time must also
 //!   grow like N, and of a probabilistic one, also where a second round is needed;
-//! - CPU time of a probabilistic election in which all take part, which must grow like the messages;
+//! - CPU time of a probabilistic election of all members, which must grow like the messages;
 //! - CPU seconds of draws on Wagner's ring and of their exact tables;
 //! - CPU seconds of council elections: their curves, a round of a million hosts, and an election of
 //!   a billion as aggregate counts.
