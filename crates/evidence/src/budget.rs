@@ -105,7 +105,7 @@ impl Budget {
     }
 }
 
-/// The fixture of a claim: the budget, and a change of each experiment. Only mutants change anything.
+/// The fixture of a claim: the budget, and a change of each experiment, which only mutants use.
 #[derive(Clone, Copy)]
 pub(crate) struct Fixture<'a, C> {
     pub(crate) budget: &'a Budget,

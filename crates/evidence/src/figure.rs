@@ -6,9 +6,10 @@ use std::ops::Range;
 use hustings_sim::statistics::Sample;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
+pub(super) use plotters::prelude::SeriesLabelPosition as Corner;
 use plotters::prelude::{
     BLACK, Cartesian2d, ChartBuilder, ChartContext, Color, EmptyElement, IntoDrawingArea, IntoFont,
-    LineSeries, PathElement, Polygon, RGBColor, Ranged, SVGBackend, SeriesLabelPosition, WHITE,
+    LineSeries, PathElement, Polygon, RGBColor, Ranged, SVGBackend, WHITE,
 };
 
 use super::budget::{ExperimentError, Result};
@@ -46,19 +47,8 @@ pub(super) struct Panel {
     pub(super) title: &'static str,
     pub(super) x: Axis,
     pub(super) y: Axis,
-    /// The corner that has room for the names of the series.
+    /// The corner, or the side, that has room for the names of the series.
     pub(super) legend: Corner,
-}
-
-/// A corner of a figure.
-#[derive(Clone, Copy)]
-pub(super) enum Corner {
-    UpperLeft,
-    UpperRight,
-    LowerLeft,
-    LowerRight,
-    /// The right side, halfway up.
-    MiddleRight,
 }
 
 /// One of the two axes. Its range follows from the data.
@@ -185,16 +175,9 @@ impl Panel {
             let (colour, marker) = (COLOURS[look % COLOURS.len()], MARKERS[look % MARKERS.len()]);
             series.draw(colour, marker, &mut chart).map_err(|error| failed(&error))?;
         }
-        let corner = match self.legend {
-            Corner::UpperLeft => SeriesLabelPosition::UpperLeft,
-            Corner::UpperRight => SeriesLabelPosition::UpperRight,
-            Corner::LowerLeft => SeriesLabelPosition::LowerLeft,
-            Corner::LowerRight => SeriesLabelPosition::LowerRight,
-            Corner::MiddleRight => SeriesLabelPosition::MiddleRight,
-        };
         chart
             .configure_series_labels()
-            .position(corner)
+            .position(self.legend.clone())
             .label_font((FONT, 15).into_font().color(&INK))
             .background_style(WHITE.mix(0.9))
             .border_style(BLACK.mix(0.15))

@@ -170,7 +170,7 @@ fn course_of_election(hearing: &Hearing) -> [f64; 6] {
     [tmax, delay, end.messages as f64, first_messages, first_ended, end.rounds.into()]
 }
 
-/// Returns the measures of suppression. A run ends with its last message, whether or not all heard it.
+/// Returns the measures of suppression. A run ends with its last message, even if not all heard it.
 fn course_of_suppression(hearing: &Hearing, delay: f64) -> [f64; 6] {
     let messages = hearing.messages() as f64;
     let last = hearing.last_sent().map_or(f64::NAN, Instant::as_secs_f64);

@@ -6,7 +6,7 @@ use hustings_protocol::bully::{Bully, Config};
 use hustings_protocol::{Duration, Instant};
 use hustings_sim::classics::{self, Best, BullyInitiator};
 use hustings_sim::{Delay, Detection, Seeds, Stream, Verb};
-use hustings_theory::bully::{self as paper, Initiator};
+use hustings_theory::bully as paper;
 
 use super::super::budget::{Budget, Result};
 use super::super::evidence::{
@@ -15,12 +15,12 @@ use super::super::evidence::{
 use super::slides_fixture::{HOP, Play, Reports, SlidesFixture, hops, subset};
 
 /// Lays out a group whose best member is dead. The other members have not detected it.
-fn bereft(members: u32, initiator: BullyInitiator, seeds: Seeds) -> SlidesFixture {
+pub(super) fn bereft(members: u32, initiator: BullyInitiator, seeds: Seeds) -> SlidesFixture {
     let layout = classics::bully(members, initiator, Best::Down, seeds);
     SlidesFixture::laid_out(layout).detection(Detection::Never)
 }
 
-fn hold(fixture: SlidesFixture, seeds: Seeds) -> Play {
+pub(super) fn hold(fixture: SlidesFixture, seeds: Seeds) -> Play {
     fixture.play::<Bully>(Config::paper(HOP), seeds)
 }
 
@@ -99,7 +99,7 @@ pub(super) fn r11(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let random = budget.sample(budget.choose(500, 20_000), |seeds| {
         hold(bereft(40, BullyInitiator::Random, seeds), seeds).messages() as f64
     })?;
-    let expected = paper::bully(40, Initiator::Random, paper::Best::Down).messages;
+    let expected = paper::bully(40, BullyInitiator::Random, Best::Down).messages;
     evidence.ours(
         "N = 40, any live member starts: mean messages, N(2N-1)/6 + N-2",
         mean(expected, &random),

@@ -22,6 +22,12 @@ fn opened(members: u32, best: u32) -> SlidesFixture {
     SlidesFixture::of(priorities).start(Who::one(0))
 }
 
+/// Holds an election among members in random order, with random initiators.
+pub(super) fn hold(members: u32, initiators: Initiators, seeds: Seeds) -> Play {
+    let layout = classics::ring(Ring::Modified, members, initiators, Order::Random, seeds);
+    SlidesFixture::laid_out(layout.scenario()).play::<ModifiedRing>(Config::paper(), seeds)
+}
+
 fn play(fixture: SlidesFixture) -> Play {
     fixture.play::<ModifiedRing>(Config::paper(), no_chance())
 }
@@ -36,10 +42,7 @@ pub(super) fn r5(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let members = 50;
     let runs = budget.choose(300, 5_000);
     let always = budget.each(runs, |_, seeds| {
-        let one = Initiators::Count(1);
-        let layout = classics::ring(Ring::Modified, members, one, Order::Random, seeds);
-        let play =
-            SlidesFixture::laid_out(layout.scenario()).play::<ModifiedRing>(Config::paper(), seeds);
+        let play = hold(members, Initiators::Count(1), seeds);
         play.messages() == 2 * u64::from(members) && play.summary.elected_best
     })?;
     evidence.stated(

@@ -11,7 +11,7 @@ use super::super::evidence::{
 };
 use super::slides_fixture::{HOP, Play, Reports, SlidesFixture, hops, permutations, subset};
 
-fn hold(members: u32, initiators: Initiators, order: Order, seeds: Seeds) -> Play {
+pub(super) fn hold(members: u32, initiators: Initiators, order: Order, seeds: Seeds) -> Play {
     let layout = classics::ring(Ring::ChangRoberts, members, initiators, order, seeds);
     SlidesFixture::laid_out(layout.scenario()).play::<ChangRoberts>(Config::paper(), seeds)
 }

@@ -1,17 +1,15 @@
 //! Figures of the slides' claims.
 
-use hustings_protocol::bully::{self, Bully};
-use hustings_protocol::chang_roberts::{self, ChangRoberts};
-use hustings_protocol::modified_ring::{self, ModifiedRing};
-use hustings_sim::classics::{self, Best, BullyInitiator, Initiators, Order, Ring};
-use hustings_sim::{Detection, Seeds};
-use hustings_theory::{bully as bully_paper, rings};
+use hustings_sim::Seeds;
+use hustings_sim::classics::{Best, BullyInitiator, Initiators, Order};
+use hustings_theory::{bully as paper, rings};
 
 use super::super::FigureSpec;
 use super::super::budget::{Budget, Result};
 use super::super::figure::{Axis, Corner, Panel, Point, Series};
-use super::bully::goes_wrong;
-use super::slides_fixture::{HOP, SlidesFixture};
+use super::bully::{self, bereft, goes_wrong};
+use super::slides_fixture::Play;
+use super::{modified_ring, ring};
 
 pub(super) const FIGURES: &[FigureSpec] = &[
     FigureSpec {
@@ -46,59 +44,36 @@ pub(super) const FIGURES: &[FigureSpec] = &[
 struct Election {
     label: &'static str,
     on_paper: fn(u64) -> f64,
-    hold: fn(u32, Seeds) -> u64,
+    hold: fn(u32, Seeds) -> Play,
 }
 
 const ELECTIONS: [Election; 5] = [
     Election {
         label: "bully, the lowest calls: N² − N − 1",
-        on_paper: |n| {
-            bully_paper::bully(n, bully_paper::Initiator::Lowest, bully_paper::Best::Down).messages
-        },
-        hold: |members, seeds| bully(members, BullyInitiator::Lowest, seeds),
+        on_paper: |n| paper::bully(n, BullyInitiator::Lowest, Best::Down).messages,
+        hold: |n, seeds| bully::hold(bereft(n, BullyInitiator::Lowest, seeds), seeds),
     },
     Election {
         label: "bully, any calls: N(2N − 1)/6 + N − 2",
-        on_paper: |n| {
-            bully_paper::bully(n, bully_paper::Initiator::Random, bully_paper::Best::Down).messages
-        },
-        hold: |members, seeds| bully(members, BullyInitiator::Random, seeds),
+        on_paper: |n| paper::bully(n, BullyInitiator::Random, Best::Down).messages,
+        hold: |n, seeds| bully::hold(bereft(n, BullyInitiator::Random, seeds), seeds),
     },
     Election {
         label: "ring, all call: N H(N) + N",
         on_paper: |n| rings::chang_roberts(n, n, rings::Order::Random).messages,
-        hold: |members, seeds| ring(members, Initiators::All, seeds),
+        hold: |n, seeds| ring::hold(n, Initiators::All, Order::Random, seeds),
     },
     Election {
         label: "ring, one calls: (5N − 1)/2",
         on_paper: |n| rings::chang_roberts(n, 1, rings::Order::Random).messages,
-        hold: |members, seeds| ring(members, Initiators::Count(1), seeds),
+        hold: |n, seeds| ring::hold(n, Initiators::Count(1), Order::Random, seeds),
     },
     Election {
         label: "modified ring, one calls: 2N",
         on_paper: |n| rings::modified_ring(n, 1, rings::Order::Random).messages,
-        hold: |members, seeds| {
-            let one = Initiators::Count(1);
-            let layout = classics::ring(Ring::Modified, members, one, Order::Random, seeds);
-            let fixture = SlidesFixture::laid_out(layout.scenario());
-            let config = modified_ring::Config::paper();
-            fixture.play::<ModifiedRing>(config, seeds).messages()
-        },
+        hold: |n, seeds| modified_ring::hold(n, Initiators::Count(1), seeds),
     },
 ];
-
-fn ring(members: u32, initiators: Initiators, seeds: Seeds) -> u64 {
-    let layout = classics::ring(Ring::ChangRoberts, members, initiators, Order::Random, seeds);
-    let config = chang_roberts::Config::paper();
-    let fixture = SlidesFixture::laid_out(layout.scenario());
-    fixture.play::<ChangRoberts>(config, seeds).messages()
-}
-
-fn bully(members: u32, initiator: BullyInitiator, seeds: Seeds) -> u64 {
-    let layout = classics::bully(members, initiator, Best::Down, seeds);
-    let fixture = SlidesFixture::laid_out(layout).detection(Detection::Never);
-    fixture.play::<Bully>(bully::Config::paper(HOP), seeds).messages()
-}
 
 /// Draws messages against N: the simulator beside the closed forms.
 fn messages(budget: &Budget) -> Result<Vec<Series>> {
@@ -114,7 +89,8 @@ fn messages(budget: &Budget) -> Result<Vec<Series>> {
             let cost = (election.on_paper)(size.into());
             let runs = (most / cost).clamp(20.0, budget.choose(200.0, 2_000.0)) as u64;
             let own = budget.reseeded(size.into()); // independent errors for each point
-            let sample = own.sample(runs, |seeds| (election.hold)(size, seeds) as f64)?;
+            let sample =
+                own.sample(runs, |seeds| (election.hold)(size, seeds).messages() as f64)?;
             points.extend(Point::of(size.into(), &sample));
         }
         let on_paper = |&size: &u32| (f64::from(size), (election.on_paper)(size.into()));

@@ -169,7 +169,7 @@ fn figure_4(budget: &Budget) -> Result<Vec<Series>> {
     ])
 }
 
-/// Draws success, rounds and messages of the same elections. Each group has its place on the x axis.
+/// Draws success, rounds and messages of the same elections. Each group has a place on the x axis.
 fn by_rule(
     budget: &Budget,
     places: impl Iterator<Item = (f64, Model)> + Clone,
