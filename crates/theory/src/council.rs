@@ -19,7 +19,7 @@
 //! | [`rules`] | | the rules of an election with the best `c` |
 //! | [`top_up`] | | filling the empty seats of a council, or starting over |
 //! | [`limit`] | | elections among very many hosts |
-//! | [`misprints`] | (4), (12) to (16), (21), Fig. 13 | the paper's wrong equations, and its bounds |
+//! | [`misprints`] | (4), (12) to (16), (21), Fig. 13 | the wrong equations, and the bounds |
 //!
 //! **Solution.** Equations (4) to (9) are linear systems of `n` unknowns. But the course of an
 //! election after an overshoot depends on the number of active hosts alone, not on the initial

@@ -225,8 +225,8 @@ impl Timing {
         }
     }
 
-    /// `None` if announcements are so frequent that the integrand has too many kinks, or so often
-    /// lost that the sum is too long.
+    /// `None` if announcements are so frequent that the integrand has too many kinks, or if the
+    /// loss is so great that the sum is too long.
     fn with_repeats(self) -> Option<Self> {
         let is_feasible =
             self.announce_interval >= FINEST_ANNOUNCE_INTERVAL && self.loss <= GREATEST_LOSS;

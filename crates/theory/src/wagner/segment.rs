@@ -35,14 +35,14 @@ pub fn best_coin(n: usize, cheaters: usize, ring: Ring) -> f64 {
     if cheaters <= largest(n, ring) { 0.5 } else { 1.0 }
 }
 
-/// Theorem 2: the probability that one of a segment of `cheaters` is elected, for any choice of
+/// Theorem 2: the probability that a segment of `cheaters` has the leader, for any choice of
 /// flips, as long as the election ends and they do not control the coin: `cheaters / n`.
 ///
 /// Among the active members, the share of cheaters is a martingale: heads stay with the probability
 /// that is their share, and tails with theirs.
 ///
 /// # Panics
-/// If there are so many that they control the coin.
+/// If the cheaters control the coin.
 pub fn elected(n: usize, cheaters: usize, ring: Ring) -> f64 {
     assert!(cheaters <= largest(n, ring), "{cheaters} cheaters own the coin of a ring of {n}");
     cheaters as f64 / n as f64

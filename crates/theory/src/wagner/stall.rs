@@ -8,9 +8,9 @@
 //! **The repair.** After [`StallLimit`] equal stages in a row every honest member reports a fault.
 //! The report blames no member, because equal flips may be chance: `q = 2^(1-m)` in a stage among
 //! `m`, so `q^limit` in a row. Its cost for an honest ring is this false alarm
-//! ([`DrawCost::false_alarm`](super::election::DrawCost)), nearly all of it at two active members: about
-//! `0.7 x 2^-limit`, for any size of the ring. Cheaters still gain time, [`longest`], and the veto
-//! that they have anyway.
+//! ([`DrawCost::false_alarm`](super::election::DrawCost)), nearly all of it at two active members:
+//! about `0.7 x 2^-limit`, for any size of the ring. Cheaters still gain time, [`longest`], and the
+//! veto that they have anyway.
 
 use super::check_ring;
 use super::election::{Chain, equal_flips};
