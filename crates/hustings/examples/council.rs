@@ -1,10 +1,10 @@
 //! Twelve hosts and a centre in this process. Three to five hosts are seated. All but two of the
 //! seated hosts leave, and others take their seats. On several hosts use
-//! `Joining::on_the_lan(group, member, key)`.
+//! `GroupOptions::on_the_lan(group, member, key)`.
 
 use std::error::Error;
 
-use hustings::{Council, Group, Joining};
+use hustings::{Council, Group, GroupOptions};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -12,12 +12,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let group = format!("example-{}", std::process::id());
     let mut hosts = Vec::new();
     for number in 0..12 {
-        let joining = Joining::on_this_host(&group, &format!("host-{number}"));
+        let joining = GroupOptions::on_this_host(&group, &format!("host-{number}"));
         hosts.push(Group::join(joining.without_election()).await?);
     }
 
     // The centre does not know that there are twelve hosts. Its upper bound is a thousand.
-    let centre = Joining::on_this_host(&group, "centre");
+    let centre = GroupOptions::on_this_host(&group, "centre");
     let mut council = Council::call(centre, Council::rules(3..=5, 1_000)).await?;
     let elected = council.filled().await?;
     let names = |seats: Vec<_>| {

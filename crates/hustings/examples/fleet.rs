@@ -32,7 +32,7 @@ use hustings::theory::council::top_up::recover;
 use hustings::theory::council::{
     Algorithm, Cost, Election, Estimate, Knowledge, Loss, Seats, by_evidence,
 };
-use hustings::{Council, Dissolved, Group, Joining};
+use hustings::{Council, CouncilEndedError, Group, GroupOptions};
 use tokio::sync::watch;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -86,10 +86,10 @@ async fn alone(hosts: u64, address: IpAddr) -> Outcome<()> {
 }
 
 /// Options for hosts and centre. The key is no secret, because no traffic leaves this machine.
-fn joining(member: &str, address: IpAddr) -> Outcome<Joining> {
+fn joining(member: &str, address: IpAddr) -> Outcome<GroupOptions> {
     let key = Key::try_from("7".repeat(64))?;
-    let joining = Joining::on_the_lan(GROUP, member, key).without_election();
-    Ok(Joining { bind: SocketAddr::new(address, 0), ..joining })
+    let joining = GroupOptions::on_the_lan(GROUP, member, key).without_election();
+    Ok(GroupOptions { bind: SocketAddr::new(address, 0), ..joining })
 }
 
 /// Hosts by name.
@@ -118,7 +118,7 @@ impl Fleet {
     async fn kill(&mut self, name: &str) -> bool {
         match self.hosts.remove(name) {
             Some(host) => {
-                host.vanish().await;
+                host.abort().await;
                 true
             }
             None => false,
@@ -281,7 +281,7 @@ async fn keep(
 /// Waits for a council with a timeout. The error reports what the centre has seen.
 async fn in_time(
     told: &watch::Receiver<CentreStatus>,
-    council: impl Future<Output = Result<CentreStatus, Dissolved>>,
+    council: impl Future<Output = Result<CentreStatus, CouncilEndedError>>,
 ) -> Outcome<CentreStatus> {
     match tokio::time::timeout(PATIENCE, council).await {
         Ok(council) => Ok(council?),

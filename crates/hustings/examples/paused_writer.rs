@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use hustings::fence::FenceGuard;
-use hustings::{Group, Joining};
+use hustings::{Group, GroupOptions};
 use rustix::process::{Pid, Signal, getpid, kill_process, set_parent_process_death_signal};
 
 /// Two writers, and a third voter for a majority while one of the writers is silent.
@@ -122,6 +122,6 @@ impl Drop for Actor {
     }
 }
 
-fn joining(group: &str, name: &str, home: &Path) -> Joining {
-    Joining::on_this_host(group, name).fenced_by(&VOTERS, TTL, &home.join(name))
+fn joining(group: &str, name: &str, home: &Path) -> GroupOptions {
+    GroupOptions::on_this_host(group, name).fenced_by(&VOTERS, TTL, &home.join(name))
 }

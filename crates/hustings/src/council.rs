@@ -9,7 +9,7 @@ use hustings_theory::council::optimum::Goal;
 pub use hustings_theory::council::rules::{Choice, in_theory, with_best_c, with_c};
 use tokio::sync::watch;
 
-use crate::group::Joining;
+use crate::group::GroupOptions;
 
 /// The council of a group, run by its centre. The centre ends when this value and all clones of its
 /// agent's handle are dropped. Needs a tokio runtime.
@@ -19,12 +19,12 @@ use crate::group::Joining;
 /// hosts follow the one that began later, and the other ends.
 ///
 /// ```no_run
-/// use hustings::{Council, Joining};
+/// use hustings::{Council, GroupOptions};
 ///
 /// # async fn example(key: hustings::agent::seal::Key) -> Result<(), Box<dyn std::error::Error>> {
 /// // From 4 to 8 of up to 100,000 hosts.
-/// let joining = Joining::on_the_lan("fleet", "centre", key);
-/// let mut council = Council::call(joining, Council::rules(4..=8, 100_000)).await?;
+/// let options = GroupOptions::on_the_lan("fleet", "centre", key);
+/// let mut council = Council::call(options, Council::rules(4..=8, 100_000)).await?;
 /// loop {
 ///     let now = council.changed().await?;
 ///     for seat in now.seats() {
@@ -35,13 +35,13 @@ use crate::group::Joining;
 /// ```
 pub struct Council {
     agent: Agent,
-    told: watch::Receiver<CentreStatus>,
+    status: watch::Receiver<CentreStatus>,
 }
 
 /// The reason for which a council ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Dissolved {
+pub enum CouncilEndedError {
     /// The centre ended.
     #[error(transparent)]
     Ended(#[from] Ended),
@@ -66,40 +66,40 @@ impl Council {
     ///
     /// # Errors
     /// If the rules or the options are invalid, or the address is not available.
-    pub async fn call(joining: Joining, rules: Config) -> Result<Self, StartError> {
-        let group = joining.group.clone();
-        let joining = Joining {
+    pub async fn call(options: GroupOptions, rules: Config) -> Result<Self, StartError> {
+        let group = options.group.clone();
+        let options = GroupOptions {
             council: CouncilPart::Centre(Box::new(rules)),
             protocol: ProtocolConfig::NoElection,
-            ..joining
+            ..options
         };
-        let agent = Agent::start(joining.config()?).await?;
+        let agent = Agent::start(options.config()?).await?;
         let watched = agent.handle().watch_council(&group);
-        let told = watched.expect("the agent was started as the centre of this group");
-        Ok(Self { agent, told })
+        let status = watched.expect("the agent was started as the centre of this group");
+        Ok(Self { agent, status })
     }
 
     /// The hosts that are seated now.
     pub fn seats(&self) -> Vec<Seated> {
-        self.told.borrow().seats().cloned().collect()
+        self.status.borrow().seats().cloned().collect()
     }
 
     /// A receiver with the council as the centre knows it, notified of changes.
     pub fn changes(&self) -> watch::Receiver<CentreStatus> {
-        self.told.clone()
+        self.status.clone()
     }
 
     /// Waits for the next change.
     ///
     /// # Errors
     /// If there will be none: the centre ended, or the hosts follow another one.
-    pub async fn changed(&mut self) -> Result<CentreStatus, Dissolved> {
+    pub async fn changed(&mut self) -> Result<CentreStatus, CouncilEndedError> {
         tokio::select! {
-            changed = self.told.changed() => if changed.is_ok() {
-                let status = self.told.borrow_and_update().clone();
+            changed = self.status.changed() => if changed.is_ok() {
+                let status = self.status.borrow_and_update().clone();
                 return match (&status.gives_way_to, &status.held_elsewhere) {
-                    (Some(other), _) => Err(Dissolved::AnotherCentre(other.clone())),
-                    (None, Some(host)) => Err(Dissolved::HeldElsewhere(host.clone())),
+                    (Some(other), _) => Err(CouncilEndedError::AnotherCentre(other.clone())),
+                    (None, Some(host)) => Err(CouncilEndedError::HeldElsewhere(host.clone())),
                     (None, None) => Ok(status),
                 };
             },
@@ -112,10 +112,10 @@ impl Council {
     ///
     /// # Errors
     /// As [`changed`](Self::changed).
-    pub async fn filled(&mut self) -> Result<CentreStatus, Dissolved> {
+    pub async fn filled(&mut self) -> Result<CentreStatus, CouncilEndedError> {
         loop {
             {
-                let status = self.told.borrow_and_update();
+                let status = self.status.borrow_and_update();
                 if status.is_filled() && !status.has_stopped() {
                     return Ok(status.clone());
                 }

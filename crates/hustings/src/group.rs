@@ -16,14 +16,14 @@ use hustings_protocol::tenure::Durable;
 use hustings_protocol::{self as protocol, Priority};
 use tokio::sync::watch;
 
-use crate::tenure::{NoTenure, Tenure};
+use crate::tenure::{Tenure, TenureError};
 
 /// The default interval between a leader's announcements.
 const ANNOUNCE: protocol::Duration = protocol::Duration::from_millis(100);
 
 /// Options for joining a group. On a LAN with multicast, the group's name and key are enough.
 #[derive(Debug, Clone)]
-pub struct Joining {
+pub struct GroupOptions {
     /// The group's name.
     pub group: String,
     /// This member's name, unique in the group.
@@ -48,7 +48,7 @@ pub struct Joining {
     pub must_vote: bool,
 }
 
-impl Joining {
+impl GroupOptions {
     /// Options for `member` of `group` within this host.
     pub fn on_this_host(group: &str, member: &str) -> Self {
         Self {
@@ -153,7 +153,7 @@ impl Joining {
     }
 }
 
-/// The reason for which [`Joining::found_voter`] failed.
+/// The reason for which [`GroupOptions::found_voter`] failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FoundError {
@@ -178,12 +178,12 @@ impl Group {
     ///
     /// # Errors
     /// If the options are invalid or the address is not available. Unless
-    /// [`must_vote`](Joining::must_vote) is false, also if this member is a voter that cannot vote,
+    /// [`must_vote`](GroupOptions::must_vote) is false, also if this member is a voter that cannot vote,
     /// or looks like a voter under another name, such as `alpha.example.org` where `alpha` votes.
     /// The message names the remedy.
-    pub async fn join(joining: Joining) -> Result<Self, StartError> {
-        let (name, must_vote) = (joining.group.clone(), joining.must_vote);
-        let config = joining.config()?;
+    pub async fn join(options: GroupOptions) -> Result<Self, StartError> {
+        let (name, must_vote) = (options.group.clone(), options.must_vote);
+        let config = options.config()?;
         let agent = match must_vote {
             true => Agent::start_as_voter(config).await?,
             false => Agent::start(config).await?,
@@ -213,7 +213,7 @@ impl Group {
     ///
     /// # Errors
     /// The reason for which the member ended before.
-    pub async fn campaign(&mut self) -> Result<Nomination, Ended> {
+    pub async fn wait_until_elected(&mut self) -> Result<Nomination, Ended> {
         let mut leadership = self.leadership.clone();
         tokio::select! {
             elected = leadership.wait_for(|it| it.leads) => if elected.is_ok() {
@@ -229,9 +229,9 @@ impl Group {
     ///
     /// # Errors
     /// If the group has no authority, or the reason for which the member ended before.
-    pub async fn tenure(&mut self) -> Result<Tenure, NoTenure> {
+    pub async fn tenure(&mut self) -> Result<Tenure, TenureError> {
         let fencing = self.agent.handle().fencing(&self.name);
-        let fencing = fencing.ok_or(NoTenure::Advisory)?;
+        let fencing = fencing.ok_or(TenureError::Advisory)?;
         loop {
             // Only changes after the following check end the wait below.
             self.leadership.mark_unchanged();
@@ -244,9 +244,9 @@ impl Group {
             tokio::select! {
                 changed = self.leadership.changed() => if changed.is_err() {
                     let why = "it was stopped".to_owned();
-                    return Err(NoTenure::Ended(Ended::Broken(why)));
+                    return Err(TenureError::Ended(Ended::Broken(why)));
                 },
-                ended = self.agent.ended() => ended.map_err(NoTenure::Ended)?,
+                ended = self.agent.ended() => ended.map_err(TenureError::Ended)?,
             }
         }
     }
@@ -272,7 +272,7 @@ impl Group {
     }
 
     /// Ends without notice, as a crash would. The other members detect it by themselves.
-    pub async fn vanish(self) {
+    pub async fn abort(self) {
         self.agent.abort().await;
     }
 

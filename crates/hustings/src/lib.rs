@@ -10,18 +10,18 @@
 //! ```no_run
 //! use std::path::Path;
 //! use std::time::Duration;
-//! use hustings::{Group, Joining};
+//! use hustings::{Group, GroupOptions};
 //!
 //! # async fn work(_: hustings::protocol::Fence) {}
 //! # async fn example(key: hustings::agent::seal::Key) -> Result<(), Box<dyn std::error::Error>> {
-//! let joining = Joining::on_the_lan("backup", "alpha", key);
+//! let options = GroupOptions::on_the_lan("backup", "alpha", key);
 //! let voters = ["alpha", "beta", "gamma"];
-//! let joining = joining.fenced_by(&voters, Duration::from_secs(2), Path::new("/var/lib/backup"));
+//! let options = options.fenced_by(&voters, Duration::from_secs(2), Path::new("/var/lib/backup"));
 //! if std::env::args().any(|it| it == "--new-group") {
-//!     joining.found_voter()?; // once on each of the three, before the group has its first leader
+//!     options.found_voter()?; // once on each of the three, before the group has its first leader
 //! }
 //! // Refuses a voter that was never initialised or whose file is lost. The error names the remedy.
-//! let mut group = Group::join(joining).await?;
+//! let mut group = Group::join(options).await?;
 //! loop {
 //!     let mut tenure = group.tenure().await?;
 //!     let fence = tenure.fence(); // send it with every write to the protected resource
@@ -49,8 +49,8 @@ pub mod council;
 mod group;
 mod tenure;
 
-pub use council::{Council, Dissolved};
-pub use group::{FoundError, Group, Joining, Nomination};
+pub use council::{Council, CouncilEndedError};
+pub use group::{FoundError, Group, GroupOptions, Nomination};
 pub use hustings_agent as agent;
 pub use hustings_agent::death_witness;
 #[cfg(feature = "draw")]
@@ -60,4 +60,4 @@ pub use hustings_protocol as protocol;
 #[cfg(feature = "sim")]
 pub use hustings_sim as sim;
 pub use hustings_theory as theory;
-pub use tenure::{Lost, NoTenure, Tenure};
+pub use tenure::{Tenure, TenureError, TenureLostError};

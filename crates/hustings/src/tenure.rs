@@ -24,7 +24,7 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 /// While this value exists, the member counts as working and does not release tenure, even if the
 /// election names another member. Drop it when the work has stopped, and not before.
 #[derive(Debug)]
-#[must_use = "tenure is given up as soon as somebody else is elected, unless this exists"]
+#[must_use = "tenure is released as soon as another member is elected, unless this exists"]
 pub struct Tenure {
     fence: Fence,
     lease_watch: LeaseWatch,
@@ -35,7 +35,7 @@ pub struct Tenure {
 /// The reason for which there is no tenure.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum NoTenure {
+pub enum TenureError {
     /// The group has no authority.
     #[error("nobody grants tenure in this group: name its voters, or a store")]
     Advisory,
@@ -47,7 +47,7 @@ pub enum NoTenure {
 /// The error that tenure ended before the work was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("tenure with fence {fence} has ended before the work under it")]
-pub struct Lost {
+pub struct TenureLostError {
     /// The fence of the tenure that ended.
     pub fence: Fence,
 }
@@ -103,11 +103,11 @@ impl Tenure {
         &mut self,
         margin: Duration,
         work: impl Future<Output = T>,
-    ) -> Result<T, Lost> {
+    ) -> Result<T, TenureLostError> {
         let fence = self.fence;
         tokio::select! {
             biased; // nothing new is begun within the margin
-            () = self.ends_within(margin) => Err(Lost { fence }),
+            () = self.ends_within(margin) => Err(TenureLostError { fence }),
             done = work => Ok(done),
         }
     }

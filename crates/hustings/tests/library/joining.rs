@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hustings::{Group, Joining};
+use hustings::{Group, GroupOptions};
 use tokio::time::timeout;
 
 use crate::unique;
@@ -29,12 +29,12 @@ impl Drop for Home {
     }
 }
 
-fn fenced(group: &str, voters: &[&str], ttl: Duration, state: &Path) -> Joining {
-    let joining = Joining::on_this_host(&unique(group), "alpha");
+fn fenced(group: &str, voters: &[&str], ttl: Duration, state: &Path) -> GroupOptions {
+    let joining = GroupOptions::on_this_host(&unique(group), "alpha");
     joining.fenced_by(voters, ttl, state)
 }
 
-async fn refused(joining: Joining) -> String {
+async fn refused(joining: GroupOptions) -> String {
     let joined = timeout(ELECTION_TIMEOUT, Group::join(joining)).await;
     match joined.expect("it is told in time") {
         Ok(_) => panic!("it joined"),
@@ -49,7 +49,7 @@ async fn voter_without_a_file_is_refused_with_the_remedy() {
     let why = refused(joining.clone()).await;
     let is_named = why.contains("`alpha` is one of the voters, and cannot vote");
     assert!(is_named && why.contains("no such file"), "{why}");
-    assert!(why.contains("call `Joining::found_voter` once"), "{why}");
+    assert!(why.contains("call `GroupOptions::found_voter` once"), "{why}");
     assert!(why.contains("run `hustings voter init`"), "{why}");
 
     // With `must_vote` set to false the member joins without a vote, and waits.
@@ -139,7 +139,7 @@ async fn invalid_options_are_refused_as_by_the_program_without_writing() {
             assert!(why.contains(says), "{why}");
         }
     }
-    let mut joining = Joining::on_this_host("a group", "alpha");
+    let mut joining = GroupOptions::on_this_host("a group", "alpha");
     assert!(refused(joining.clone()).await.contains("`a group`"));
     joining.group = unique("bounds");
     joining.join = vec!["somewhere".to_owned()];

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake};
 use std::time::Duration;
 
-use hustings::{Group, Joining};
+use hustings::{Group, GroupOptions};
 
 use crate::unique;
 
@@ -24,7 +24,7 @@ impl Wake for Bell {
 #[tokio::test]
 async fn waiting_for_tenure_sleeps_until_a_change() {
     // The only voter does not exist, so that no tenure can be granted.
-    let joining = Joining::on_this_host(&unique("waits"), "alpha");
+    let joining = GroupOptions::on_this_host(&unique("waits"), "alpha");
     let fenced = joining.fenced_by(&["absent"], Duration::from_secs(2), Path::new("nowhere"));
     let mut alpha = Group::join(fenced).await.expect("it joins");
     let mut leadership = alpha.watch();

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use hustings::Joining;
+use hustings::GroupOptions;
 use hustings_agent::clock;
 use hustings_protocol::Instant;
 use rustix::process::{Pid, Signal, kill_process};
@@ -116,7 +116,7 @@ impl Troupe {
 
     /// Initialises a voter of the new group.
     fn found(&self, voter: &str) -> Result<(), Failure> {
-        let joining = Joining::on_this_host(&self.group, voter);
+        let joining = GroupOptions::on_this_host(&self.group, voter);
         let voters = &NAMES[..VOTERS];
         let joining = joining.fenced_by(voters, self.ttl.into(), &self.state.join(voter));
         joining
