@@ -42,7 +42,7 @@ struct Arguments {
     at_most: f64,
 }
 
-#[derive(Subcommand)]
+#[derive(Clone, Copy, Subcommand)]
 enum Command {
     /// Run one side of one workload; print the number of delivered messages and the process's peak
     /// memory (in kB)

@@ -126,7 +126,7 @@ impl AnnounceModel {
     ///
     /// # Panics
     /// If the model is invalid.
-    pub fn first_announcement(&self, algorithm: Variant) -> f64 {
+    fn first_announcement(&self, algorithm: Variant) -> f64 {
         self.check();
         match algorithm {
             Variant::LeA | Variant::Al => 0.0,

@@ -170,15 +170,12 @@ fn figure_4(budget: &Budget) -> Result<Vec<Series>> {
 }
 
 /// Draws success, rounds and messages of the same elections. Each group has a place on the x axis.
-fn by_rule(
-    budget: &Budget,
-    places: impl Iterator<Item = (f64, Model)> + Clone,
-) -> Result<Vec<Vec<Series>>> {
+fn by_rule(budget: &Budget, places: &[(f64, Model)]) -> Result<Vec<Vec<Series>>> {
     let (mut success, mut rounds, mut messages) = (Vec::new(), Vec::new(), Vec::new());
     for ((rule, recall), look) in RULES.into_iter().zip([0, 2]) {
         let mut helds = Vec::new();
-        for (x, model) in places.clone() {
-            helds.push((x, honest(budget).held(count(budget), &model, Plan::whole(recall))?));
+        for (x, model) in places {
+            helds.push((*x, honest(budget).held(count(budget), model, Plan::whole(recall))?));
         }
         success.push(series(&format!("{rule}, strong"), &helds, |it| it.strong));
         success.push(series(&format!("{rule}, weak"), &helds, |it| it.weak));
@@ -202,7 +199,8 @@ fn series(
 fn against_loss(budget: &Budget) -> Result<Vec<Vec<Series>>> {
     let losses: &[f64] = budget
         .choose(&[0.0, 0.25, 0.5], &[0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5]);
-    by_rule(budget, losses.iter().map(|&loss| (loss, with_loss(2_000, loss))))
+    let place = |&loss: &f64| (loss, with_loss(2_000, loss));
+    by_rule(budget, &losses.iter().map(place).collect::<Vec<_>>())
 }
 
 fn against_members(budget: &Budget) -> Result<Vec<Vec<Series>>> {
@@ -210,12 +208,14 @@ fn against_members(budget: &Budget) -> Result<Vec<Vec<Series>>> {
         &[1_000, 3_000, 6_000],
         &[1_000, 1_500, 2_000, 2_500, 3_000, 3_500, 4_000, 4_500, 5_000, 5_500, 6_000],
     );
-    by_rule(budget, sizes.iter().map(|&members| (members.into(), group(members.into()))))
+    let place = |&members: &u32| (members.into(), group(members.into()));
+    by_rule(budget, &sizes.iter().map(place).collect::<Vec<_>>())
 }
 
 fn against_view(budget: &Budget) -> Result<Vec<Vec<Series>>> {
     let views: &[f64] = budget.choose(&[0.2, 0.35, 0.5], &[0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5]);
-    by_rule(budget, views.iter().map(|&view| (view, Model { view, ..group(5_000) })))
+    let place = |&view: &f64| (view, Model { view, ..group(5_000) });
+    by_rule(budget, &views.iter().map(place).collect::<Vec<_>>())
 }
 
 fn scale(budget: &Budget) -> Result<Vec<Series>> {

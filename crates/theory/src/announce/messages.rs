@@ -46,7 +46,7 @@ const NEGLIGIBLE: f64 = 1e-14;
 ///
 /// Uncorrelated loss: only with `D = 0` and `T_A >= T_S`, by [`recurrence`], or with two members,
 /// as correlated loss. Otherwise `None`; also where the recurrence is unreliable
-/// ([`recurrence::has_mean`]) or too long ([`recurrence::suppression_is_short`]).
+/// ([`recurrence::has_mean`]) or too long.
 ///
 /// # Panics
 /// If the model is invalid.

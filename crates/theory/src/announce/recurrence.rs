@@ -151,7 +151,7 @@ pub fn growth(loss: f64) -> f64 {
 ///
 /// # Panics
 /// Unless `n >= 1` and the loss is 0 or more and below 1.
-pub fn mean_messages_of_suppression(n: u64, loss: f64) -> f64 {
+pub(super) fn mean_messages_of_suppression(n: u64, loss: f64) -> f64 {
     assert_group(n, loss);
     // Entry s: the probability that s + 1 messages have been sent.
     let mut sent = vec![1.0];
@@ -176,7 +176,7 @@ pub fn mean_messages_of_suppression(n: u64, loss: f64) -> f64 {
 }
 
 /// True if [`mean_messages_of_suppression`] ends within about a second.
-pub fn suppression_is_short(n: u64, loss: f64) -> bool {
+pub(super) fn suppression_is_short(n: u64, loss: f64) -> bool {
     let states = (n as f64).min(20.0 / (1.0 - loss).sqrt());
     n as f64 * states <= MOST_STEPS_OF_SUPPRESSION
 }

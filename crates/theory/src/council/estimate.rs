@@ -54,7 +54,7 @@ impl Estimate {
     }
 
     /// True if estimates never rise.
-    pub fn never_rises(&self, seats: Seats) -> bool {
+    fn never_rises(&self, seats: Seats) -> bool {
         let never_rises = self.beta * (seats.most as f64).powf(1.0 - self.alpha) >= 1.0;
         self.alpha > 0.0 && self.alpha <= 1.0 && self.beta.is_finite() && never_rises
     }
