@@ -8,7 +8,7 @@ use hustings_sim::{Scratch, Seeds, council_aggregate};
 use hustings_theory::council::optimum::{Goal, best_c};
 use hustings_theory::council::{Algorithm, Election, Estimate, Knowledge, Seats};
 
-use crate::cpu_nanos;
+use crate::timed;
 
 const SEATS: Seats = Seats { least: 4, most: 8 };
 const ALGORITHMS: [Algorithm; 5] = [
@@ -29,9 +29,8 @@ const MOST_ROUNDS: u64 = 100_000;
 const ROUND: Duration = Duration::from_millis(400);
 
 /// Computes T and N of all algorithms for n from 10 to 100,000: with the best `c` for either, and
-/// with an estimated n, in both of the paper's ways. Returns the CPU time and the number of points.
-pub(crate) fn curves() -> (f64, usize) {
-    let begin = cpu_nanos();
+/// with an estimated n, in both of the paper's ways. Returns the number of points.
+pub(crate) fn curves() -> usize {
     let steps = f64::from(SIZES - 1);
     let size = |index: u32| 10f64.powf(1.0 + 4.0 * f64::from(index) / steps).round() as u64;
     let sizes = (0..SIZES).map(size);
@@ -49,30 +48,25 @@ pub(crate) fn curves() -> (f64, usize) {
         ]
     });
     let points = costs.filter(|it| it.rounds.is_finite() && it.messages.is_finite());
-    let points = points.count();
-    (cpu_nanos() - begin, points)
+    points.count()
 }
 
-/// Elects a council of `hosts`, each simulated. Returns the CPU time, set-up included, and the
-/// number of rounds.
-pub(crate) fn by_hosts(hosts: u32, seed: u64) -> (f64, u64) {
+/// Elects a council of `hosts`, each simulated. Returns the number of rounds, and the CPU time,
+/// set-up included.
+pub(crate) fn by_hosts(hosts: u32, seed: u64) -> (u64, f64) {
     let seats = protocol::Seats::new(4, 8);
     let knowledge = protocol::Knowledge::Told(hosts);
     let mut config = Config::once(seats, protocol::Algorithm::SkipReset, knowledge, ROUND);
     config.chambers[0].c.fill(BEST_C);
     let trial = Trial::new(hosts, config);
-    let begin = cpu_nanos();
-    let (run, _) = council::elect(&trial, Seeds::new(seed, 0), Scratch::default());
-    (cpu_nanos() - begin, run.feedbacks)
+    timed(|| council::elect(&trial, Seeds::new(seed, 0), Scratch::default()).0.feedbacks)
 }
 
-/// Simulates `elections` of `members` as aggregate counts. Returns the CPU time, and the number of
-/// elections that ended with a council.
-pub(crate) fn by_tallies(members: u64, elections: u64) -> (f64, u64) {
+/// Simulates `elections` of `members` as aggregate counts. Returns the number of elections that
+/// ended with a council.
+pub(crate) fn by_tallies(members: u64, elections: u64) -> usize {
     let election = Election::new(SEATS, members, Algorithm::SkipReset, BEST_C);
-    let begin = cpu_nanos();
     let runs = (0..elections)
         .map(|run| council_aggregate::elect(&election, MOST_ROUNDS, Seeds::new(1, run)));
-    let councils = runs.filter(|run| run.seats.is_some()).count() as u64;
-    (cpu_nanos() - begin, councils)
+    runs.filter(|run| run.seats.is_some()).count()
 }

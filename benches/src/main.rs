@@ -14,26 +14,20 @@
 
 mod calendar;
 mod councils;
-mod drawn;
-mod election;
-mod figure;
-mod rings;
+mod elections;
 mod sealing;
 mod skeleton;
 mod workload;
 mod world;
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use hustings_protocol::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::election::ElectionCost;
 use crate::workload::{Side, WORKLOADS, Workload};
-
-/// The number of frames that `hustings-benches seal` seals each time.
-const SEALED_FRAMES: u32 = 100_000;
 
 #[derive(Parser)]
 #[command(about = "Measures the simulator against a plain hand-written loop")]
@@ -48,13 +42,14 @@ struct Arguments {
     at_most: f64,
 }
 
-#[derive(Subcommand)]
+#[derive(Clone, Copy, Subcommand)]
 enum Command {
     /// Run one side of one workload; print the number of delivered messages and the process's peak
     /// memory (in kB)
     One {
         /// The workload, as the table names it
-        workload: String,
+        #[arg(value_parser = workload)]
+        workload: &'static Workload,
         /// The side to run
         side: Side,
         /// Approximate number of messages (or queue operations)
@@ -141,85 +136,60 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match arguments.command {
-        Some(Command::One { workload, side, messages }) => run_one(&workload, side, messages),
-        Some(Command::Elect { members, delay, seed }) => {
-            elect(members, Duration::from_millis(delay), seed)
-        }
-        Some(Command::Draw { members, k, loss, seed }) => {
-            let taken = drawn::hold(members, k, loss, seed);
-            let drawn::DrawCost { messages, rounds, nanos } = taken;
-            println!("{messages} {} {nanos} {rounds}", peak_kilobytes());
+    let Arguments { command, repeat, at_most } = Arguments::parse();
+    let Some(command) = command else {
+        return compare(repeat, at_most);
+    };
+    match run(command) {
+        Ok(line) => {
+            println!("{line}");
             ExitCode::SUCCESS
         }
-        Some(Command::Figure { runs }) => {
-            let figure::FigureCost { points, nanos } = figure::simulate(runs);
-            println!("{points} {nanos}");
-            ExitCode::SUCCESS
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
         }
-        Some(Command::Ring { members, draws, seed }) => {
-            let (nanos, elected) = rings::hold(members, draws, seed);
-            println!("{elected} {nanos}");
-            ExitCode::SUCCESS
-        }
-        Some(Command::RingTables { most }) => {
-            let (nanos, stages) = rings::tables(most as usize);
-            println!("{stages} {nanos}");
-            ExitCode::SUCCESS
-        }
-        Some(Command::CouncilCurves) => {
-            let (nanos, points) = councils::curves();
-            println!("{points} {nanos}");
-            ExitCode::SUCCESS
-        }
-        Some(Command::CouncilHosts { hosts, seed }) => {
-            let (nanos, rounds) = councils::by_hosts(hosts, seed);
-            println!("{rounds} {nanos}");
-            ExitCode::SUCCESS
-        }
-        Some(Command::CouncilTallies { members, elections }) => {
-            let (nanos, councils) = councils::by_tallies(members, elections);
-            println!("{councils} {nanos}");
-            ExitCode::SUCCESS
-        }
-        Some(Command::Seal { bytes }) => {
-            let Some(taken) = sealing::measure(SEALED_FRAMES, bytes) else {
-                eprintln!("error: the operating system provides no random numbers");
-                return ExitCode::FAILURE;
-            };
-            let sealing::SealingCost { sealed_counted, sealed_drawn, opened } = taken;
-            println!("{sealed_counted:.0} {sealed_drawn:.0} {opened:.0}");
-            ExitCode::SUCCESS
-        }
-        Some(Command::List) => {
-            for workload in WORKLOADS {
-                println!("{}", workload.name);
-            }
-            ExitCode::SUCCESS
-        }
-        None => compare(arguments.repeat, arguments.at_most),
     }
 }
 
-fn run_one(name: &str, side: Side, messages: u64) -> ExitCode {
-    let Some(workload) = WORKLOADS.iter().find(|workload| workload.name == name) else {
-        eprintln!("error: no workload `{name}`: see `hustings-benches list`");
-        return ExitCode::from(2);
-    };
-    let delivered = workload.run(side, messages);
-    println!("{delivered} {}", peak_kilobytes());
-    ExitCode::SUCCESS
+/// Returns what a command prints.
+fn run(command: Command) -> Result<String, String> {
+    Ok(match command {
+        Command::One { workload, side, messages } => {
+            format!("{} {}", workload.run(side, messages), peak_kilobytes())
+        }
+        Command::Elect { members, delay, seed } => {
+            elections::by_announcing(members, Duration::from_millis(delay), seed)
+                .ok_or_else(|| format!("not all of {members} members have heard the leader"))?
+        }
+        Command::Draw { members, k, loss, seed } => elections::by_hash(members, k, loss, seed),
+        Command::Figure { runs } => with_time(elections::figure_5(runs)),
+        Command::Ring { members, draws, seed } => {
+            with_time(elections::on_ring(members, draws, seed))
+        }
+        Command::RingTables { most } => with_time(elections::ring_tables(most as usize)),
+        Command::CouncilCurves => with_time(timed(councils::curves)),
+        Command::CouncilHosts { hosts, seed } => with_time(councils::by_hosts(hosts, seed)),
+        Command::CouncilTallies { members, elections } => {
+            with_time(timed(|| councils::by_tallies(members, elections)))
+        }
+        Command::Seal { bytes } => {
+            let best = sealing::measure(bytes);
+            let best = best.ok_or("the operating system provides no random numbers")?;
+            best.map(|nanos| format!("{nanos:.0}")).join(" ")
+        }
+        Command::List => WORKLOADS.iter().map(|it| it.name).collect::<Vec<_>>().join("\n"),
+    })
 }
 
-fn elect(members: u32, delay: Duration, seed: u64) -> ExitCode {
-    let Some(taken) = election::hold(members, delay, seed) else {
-        eprintln!("error: not all of {members} members have heard the leader");
-        return ExitCode::FAILURE;
-    };
-    let ElectionCost { announcements, nanos, state } = taken;
-    println!("{announcements} {} {nanos} {state}", peak_kilobytes());
-    ExitCode::SUCCESS
+fn with_time((result, nanos): (impl Display, f64)) -> String {
+    format!("{result} {nanos}")
+}
+
+/// Finds the workload of this name.
+fn workload(name: &str) -> Result<&'static Workload, String> {
+    let found = WORKLOADS.iter().find(|workload| workload.name == name);
+    found.ok_or_else(|| format!("no workload `{name}`: see `hustings-benches list`"))
 }
 
 /// The peak memory of this process according to Linux, without its program text, of which a varying
@@ -263,13 +233,17 @@ fn compare(repeat: u32, at_most: f64) -> ExitCode {
 }
 
 fn nanos_per_message(workload: &Workload, side: Side) -> f64 {
-    let begin = cpu_nanos();
-    let delivered = workload.run(side, workload.messages);
-    (cpu_nanos() - begin) / delivered as f64
+    let (delivered, nanos) = timed(|| workload.run(side, workload.messages));
+    nanos / delivered as f64
 }
 
-/// The CPU time that this process has used, in nanoseconds.
-fn cpu_nanos() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+/// Runs `work`. Returns its result, and the CPU time that it took, in nanoseconds.
+fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let cpu_nanos = || {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+    };
+    let begin = cpu_nanos();
+    let result = work();
+    (result, cpu_nanos() - begin)
 }

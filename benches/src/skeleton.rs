@@ -81,7 +81,7 @@ impl<'a> RingState<'a> {
     }
 }
 
-/// The memory that one election leaves to the next.
+/// Memory for one election after the other.
 #[derive(Default)]
 pub(crate) struct RingMemory {
     members: Vec<Member>,
@@ -212,16 +212,55 @@ impl Slots {
     }
 }
 
+/// The listeners of a beacon, and their timers. A timer that is armed again stays queued, and is
+/// queued anew when its old time comes.
+struct Listeners {
+    deadlines: Vec<u64>,
+    queued: Vec<bool>,
+    delivered: u64,
+    expired: u64,
+}
+
+impl Listeners {
+    fn new(count: u32) -> Self {
+        let count = count as usize;
+        Self { deadlines: vec![0; count], queued: vec![false; count], delivered: 0, expired: 0 }
+    }
+
+    /// Takes an announcement. Returns true if the timer must be queued.
+    #[inline(always)]
+    fn receive(&mut self, member: u32, deadline: u64) -> bool {
+        self.delivered += 1;
+        self.deadlines[member as usize] = deadline;
+        let is_idle = !self.queued[member as usize];
+        if is_idle {
+            self.queued[member as usize] = true;
+        }
+        is_idle
+    }
+
+    /// Takes a queued timer. Returns the time at which it must be queued anew.
+    #[inline(always)]
+    fn expire(&mut self, member: u32, now: u64) -> Option<u64> {
+        let deadline = self.deadlines[member as usize];
+        if deadline > now {
+            return Some(deadline);
+        }
+        self.queued[member as usize] = false;
+        self.expired += 1;
+        None
+    }
+}
+
 fn steady_beacon(listeners: u32, loss: f64, delay: u64, messages: u64) -> u64 {
     let mut rng = Seeds::new(1, 0).rng(Stream::Network);
     let lost_below = (loss * 2f64.powi(64)) as u64;
-    let mut deadlines = vec![0; listeners as usize];
-    let mut queued = vec![false; listeners as usize];
+    let mut state = Listeners::new(listeners);
     let (delay, second, listen) = (delay / MILLISECOND, 1_000, 3_000);
     let mut slots = Slots { slots: vec![Vec::new(); 4096], spare: Vec::new() };
     slots.at(0).push([0, ANNOUNCE, 0, 0]);
-    let (mut now, mut delivered, mut expired) = (0, 0, 0);
-    while delivered < messages {
+    let mut now = 0;
+    while state.delivered < messages {
         now = slots.next(now);
         let mut due = std::mem::take(slots.at(now));
         for [member, kind, number, _] in due.drain(..) {
@@ -236,28 +275,21 @@ fn steady_beacon(listeners: u32, loss: f64, delay: u64, messages: u64) -> u64 {
                     slots.at(now + second).push([0, ANNOUNCE, number + 1, 0]);
                 }
                 RECEIVE => {
-                    delivered += 1;
-                    deadlines[member as usize] = now + listen;
-                    if !queued[member as usize] {
-                        queued[member as usize] = true;
+                    if state.receive(member, now + listen) {
                         slots.at(now + listen).push([member, EXPIRE, 0, 0]);
                     }
                 }
                 _ => {
-                    let deadline = deadlines[member as usize];
-                    if deadline > now {
+                    if let Some(deadline) = state.expire(member, now) {
                         slots.at(deadline).push([member, EXPIRE, 0, 0]);
-                    } else {
-                        queued[member as usize] = false;
-                        expired += 1;
                     }
                 }
             }
         }
         slots.spare.push(due);
     }
-    std::hint::black_box(expired);
-    delivered
+    std::hint::black_box(state.expired);
+    state.delivered
 }
 
 /// A 16-byte event that carries its time: time, kind, receiver.
@@ -267,14 +299,13 @@ type Timed = (u64, u32, u32);
 fn jittered_beacon(listeners: u32, loss: f64, from: u64, width: u64, messages: u64) -> u64 {
     let mut rng = Seeds::new(1, 0).rng(Stream::Network);
     let lost_below = (loss * 2f64.powi(64)) as u64;
-    let mut deadlines = vec![0; listeners as usize];
-    let mut queued = vec![false; listeners as usize];
+    let mut state = Listeners::new(listeners);
     let bucket = |at: u64| (at >> BUCKET_BITS) as usize % 16_384;
     let mut buckets: Vec<Vec<Timed>> = vec![Vec::new(); 16_384];
     buckets[0].push((0, ANNOUNCE, 0));
     let mut due: Vec<Timed> = Vec::new();
-    let (mut number, mut delivered, mut expired) = (0, 0, 0);
-    while delivered < messages {
+    let mut number = 0;
+    while state.delivered < messages {
         while buckets[number % 16_384].is_empty() {
             number += 1;
         }
@@ -292,27 +323,20 @@ fn jittered_beacon(listeners: u32, loss: f64, from: u64, width: u64, messages: u
                     buckets[bucket(now + SECOND)].push((now + SECOND, ANNOUNCE, 0));
                 }
                 RECEIVE => {
-                    delivered += 1;
-                    deadlines[member as usize] = now + LISTEN;
-                    if !queued[member as usize] {
-                        queued[member as usize] = true;
+                    if state.receive(member, now + LISTEN) {
                         buckets[bucket(now + LISTEN)].push((now + LISTEN, EXPIRE, member));
                     }
                 }
                 _ => {
-                    let deadline = deadlines[member as usize];
-                    if deadline > now {
+                    if let Some(deadline) = state.expire(member, now) {
                         buckets[bucket(deadline)].push((deadline, EXPIRE, member));
-                    } else {
-                        queued[member as usize] = false;
-                        expired += 1;
                     }
                 }
             }
         }
     }
-    std::hint::black_box(expired);
-    delivered
+    std::hint::black_box(state.expired);
+    state.delivered
 }
 
 /// The queue alone under a hold model: pops the earliest entry, and pushes it again an exponential

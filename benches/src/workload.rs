@@ -1,7 +1,7 @@
 //! The workloads, each with its two sides.
 
 use clap::ValueEnum;
-use hustings_protocol::{Duration, Priority};
+use hustings_protocol::Duration;
 use hustings_sim::classics::{Initiators, Order, Ring, ring};
 use hustings_sim::{Delay, Seeds, Who};
 
@@ -16,7 +16,7 @@ pub(crate) enum Side {
 
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
-    /// Approximate number of messages that one measurement delivers.
+    /// The approximate number of messages of a measurement.
     pub(crate) messages: u64,
     what: What,
 }
@@ -70,8 +70,11 @@ impl Workload {
             What::Ring { members, initiators, delay } => {
                 let layout =
                     ring(Ring::ChangRoberts, members, initiators, Order::Random, Seeds::new(1, 0));
-                let priorities = plain(&layout.priorities);
-                let starters = starters(&layout.starters, members);
+                let priorities: Vec<u64> = layout.priorities.iter().map(|it| it.0).collect();
+                let starters = match &layout.starters {
+                    Who::Members(starters) => starters.clone(),
+                    Who::All | Who::Best => (0..members).collect(),
+                };
                 let mut memory = world::Memory::default();
                 let mut skeletons_memory = skeleton::RingMemory::default();
                 let mut delivered = 0;
@@ -100,15 +103,3 @@ impl Workload {
 const LISTENERS: u32 = 1_000;
 const LOSS: f64 = 0.1;
 const PENDING: u64 = 1_000_000;
-
-/// The priorities as the skeleton has them.
-fn plain(priorities: &[Priority]) -> Vec<u64> {
-    priorities.iter().map(|priority| priority.0).collect()
-}
-
-fn starters(who: &Who, members: u32) -> Vec<u32> {
-    match who {
-        Who::Members(starters) => starters.clone(),
-        Who::All | Who::Best => (0..members).collect(),
-    }
-}

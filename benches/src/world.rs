@@ -16,7 +16,7 @@ fn setup(priorities: Vec<Priority>, network: Network) -> Setup {
     Setup { priorities, network, detection: Detection::Never, view: 1.0 }
 }
 
-/// The memory that one election leaves to the next, as in `hustings sim`.
+/// Memory for one election after the other, as in `hustings sim`.
 pub(crate) type Memory = Scratch<ChangRoberts>;
 
 /// Holds one Chang-Roberts election; returns the number of delivered messages.

@@ -2,10 +2,8 @@
 //! LE-A, LE-S, LE-M.
 
 mod beyond;
-mod choice;
 mod comparison;
 mod delay;
-mod figure_list;
 mod listening;
 mod messages;
 mod printed_rounds;
@@ -21,8 +19,7 @@ pub(super) const DOCUMENT: Document = Document {
     key: "L",
     title: "Leader Election, chapter 5 of Why Multicast Protocols (Don't) Scale (Schooler, Caltech 2000)",
     claims: CLAIMS,
-    figures: figure_list::FIGURES,
-    figure_groups: &[],
+    figures: thesis_figures::FIGURES,
 };
 
 const CLAIMS: &[Claim] = &[

@@ -39,6 +39,9 @@ impl fmt::Display for ExperimentError {
 
 impl std::error::Error for ExperimentError {}
 
+/// The result of an experiment, if it could be run.
+pub(crate) type Result<T> = std::result::Result<T, ExperimentError>;
+
 impl From<ThreadsError> for ExperimentError {
     fn from(error: ThreadsError) -> Self {
         Self(error.to_string())
@@ -65,7 +68,7 @@ impl Budget {
         &self,
         runs: u64,
         one: impl Fn(u64, Seeds) -> R + Sync,
-    ) -> Result<Vec<R>, ExperimentError> {
+    ) -> Result<Vec<R>> {
         let mut results = Vec::new();
         let one = |number| one(number, Seeds::new(self.seed, number));
         let take = |result| {
@@ -77,13 +80,8 @@ impl Budget {
     }
 
     /// Collects one number from each of `runs` runs.
-    pub(crate) fn sample(
-        &self,
-        runs: u64,
-        one: impl Fn(Seeds) -> f64 + Sync,
-    ) -> Result<Sample, ExperimentError> {
-        let values = self.each(runs, |_, seeds| one(seeds))?;
-        Ok(sample_of(Kind::Number, values))
+    pub(crate) fn sample(&self, runs: u64, one: impl Fn(Seeds) -> f64 + Sync) -> Result<Sample> {
+        Ok(sample_of(Kind::Number, self.each(runs, |_, seeds| one(seeds))?))
     }
 
     /// Collects several numbers from each of `runs` runs.
@@ -91,7 +89,7 @@ impl Budget {
         &self,
         runs: u64,
         one: impl Fn(Seeds) -> [f64; COUNT] + Sync,
-    ) -> Result<[Sample; COUNT], ExperimentError> {
+    ) -> Result<[Sample; COUNT]> {
         let mut samples = [Sample::new(Kind::Number); COUNT];
         for values in self.each(runs, |_, seeds| one(seeds))? {
             for (sample, value) in samples.iter_mut().zip(values) {
@@ -102,22 +100,35 @@ impl Budget {
     }
 
     /// Measures the share of `runs` runs in which `one` is true.
-    pub(crate) fn share(
-        &self,
-        runs: u64,
-        one: impl Fn(Seeds) -> bool + Sync,
-    ) -> Result<Sample, ExperimentError> {
-        let values = self.each(runs, |_, seeds| f64::from(u8::from(one(seeds))))?;
-        Ok(sample_of(Kind::Proportion, values))
+    pub(crate) fn share(&self, runs: u64, one: impl Fn(Seeds) -> bool + Sync) -> Result<Sample> {
+        Ok(share_of(self.each(runs, |_, seeds| one(seeds))?))
     }
 }
 
-fn sample_of(kind: Kind, values: Vec<f64>) -> Sample {
-    let mut sample = Sample::new(kind);
-    for value in values {
-        sample.add(value);
+/// The fixture of a claim: the budget, and a change of each experiment, which only mutants use.
+#[derive(Clone, Copy)]
+pub(crate) struct Fixture<'a, C> {
+    pub(crate) budget: &'a Budget,
+    pub(crate) conduct: C,
+}
+
+impl<C> Fixture<'_, C> {
+    /// Returns `quick` or `full`, by the budget.
+    pub(crate) fn choose<T>(&self, quick: T, full: T) -> T {
+        self.budget.choose(quick, full)
     }
+}
+
+/// Collects values of one kind.
+pub(crate) fn sample_of(kind: Kind, values: impl IntoIterator<Item = f64>) -> Sample {
+    let mut sample = Sample::new(kind);
+    values.into_iter().for_each(|value| sample.add(value));
     sample
+}
+
+/// Returns the share of true cases.
+pub(crate) fn share_of(cases: impl IntoIterator<Item = bool>) -> Sample {
+    sample_of(Kind::Proportion, cases.into_iter().map(|it| f64::from(u8::from(it))))
 }
 
 /// Names in the labels of experiments that have changed since the numbers were recorded, with the
@@ -128,6 +139,7 @@ const RECORDED_NAMES: &[(&str, &str)] = &[
     ("priority", "merit"),
     ("election_timeout", "patience"),
     ("repair_time", "life"),
+    ("AnnounceModel", "Model"),
 ];
 
 /// Hashes the label of an experiment to a number that is the same on every machine (FNV-1a).

@@ -11,14 +11,13 @@ mod council_mutants;
 
 use super::evidence::Verdict::{Holds, HoldsWithCorrection};
 use super::{Claim, Document, Method};
-use council_fixture::CouncilFixture;
+use council_fixture::honest;
 
 pub(super) const DOCUMENT: Document = Document {
     key: "C",
     title: "Distributed Council Election (Raz, Shavitt, Zhang, IEEE/ACM Transactions on Networking 2004)",
     claims: CLAIMS,
     figures: council_figures::FIGURES,
-    figure_groups: council_figures::FIGURE_GROUPS,
 };
 
 const CLAIMS: &[Claim] = &[
@@ -31,7 +30,7 @@ const CLAIMS: &[Claim] = &[
                   same numbers.",
         method: Method::Theory,
         on_record: Holds,
-        evaluate: |budget| rounds::c1(&CouncilFixture::honest(budget)),
+        evaluate: |budget, evidence| rounds::c1(&honest(budget), evidence),
     },
     Claim {
         id: "C2",
@@ -41,7 +40,7 @@ const CLAIMS: &[Claim] = &[
                   m + N(n).",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| rounds::c2(&CouncilFixture::honest(budget)),
+        evaluate: |budget, evidence| rounds::c2(&honest(budget), evidence),
     },
     Claim {
         id: "C3",
@@ -51,7 +50,7 @@ const CLAIMS: &[Claim] = &[
                   no longer least; at c = 5.6 it is 7.8.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| rounds::c3(&CouncilFixture::honest(budget)),
+        evaluate: |budget, evidence| rounds::c3(&honest(budget), evidence),
     },
     Claim {
         id: "C4",
@@ -62,7 +61,7 @@ const CLAIMS: &[Claim] = &[
                   below L. Half as many messages again at c = 5.6, not twice as many.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| rounds::c4(&CouncilFixture::honest(budget)),
+        evaluate: |budget, evidence| rounds::c4(&honest(budget), evidence),
     },
     Claim {
         id: "C5",
@@ -73,7 +72,7 @@ const CLAIMS: &[Claim] = &[
                   undershoots in a row make all hosts reply.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| rounds::c5(&CouncilFixture::honest(budget)),
+        evaluate: |budget, evidence| rounds::c5(&honest(budget), evidence),
     },
     Claim {
         id: "C6",
@@ -83,7 +82,7 @@ const CLAIMS: &[Claim] = &[
                   choice takes 14 % more messages.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| rounds::c6(&CouncilFixture::honest(budget)),
+        evaluate: |budget, evidence| rounds::c6(&honest(budget), evidence),
     },
     Claim {
         id: "C7",
@@ -94,7 +93,7 @@ const CLAIMS: &[Claim] = &[
                   of a search that stopped too early, at c = 1.95: with c = 1.983 they are 2001.7.)",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| rounds::c7(&CouncilFixture::honest(budget)),
+        evaluate: |budget, evidence| rounds::c7(&honest(budget), evidence),
     },
     Claim {
         id: "C8",
@@ -104,7 +103,7 @@ const CLAIMS: &[Claim] = &[
                   part of n, as an undershoot makes all reply: 0.12 n for [4..8].",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| rounds::c8(&CouncilFixture::honest(budget)),
+        evaluate: |budget, evidence| rounds::c8(&honest(budget), evidence),
     },
     Claim {
         id: "C9",
@@ -115,7 +114,7 @@ const CLAIMS: &[Claim] = &[
                   each undershoot, as in Figure 16, 0.7.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| estimates::c9(&CouncilFixture::honest(budget)),
+        evaluate: |budget, evidence| estimates::c9(&honest(budget), evidence),
     },
     Claim {
         id: "C10",
@@ -127,7 +126,7 @@ const CLAIMS: &[Claim] = &[
                   16 bits.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| estimates::c10(&CouncilFixture::honest(budget)),
+        evaluate: |budget, evidence| estimates::c10(&honest(budget), evidence),
     },
     Claim {
         id: "C11",
@@ -137,7 +136,7 @@ const CLAIMS: &[Claim] = &[
                   less than a round at a loss of 0.3.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| estimates::c11(&CouncilFixture::honest(budget)),
+        evaluate: |budget, evidence| estimates::c11(&honest(budget), evidence),
     },
     Claim {
         id: "C12",
@@ -149,7 +148,7 @@ const CLAIMS: &[Claim] = &[
                   which hosts reply, and is sealed.",
         method: Method::Exhaustive,
         on_record: Holds,
-        evaluate: |budget| tables::c12(&CouncilFixture::honest(budget)),
+        evaluate: |budget, evidence| tables::c12(&honest(budget), evidence),
     },
     Claim {
         id: "C13",
@@ -159,6 +158,6 @@ const CLAIMS: &[Claim] = &[
                   Three seats of four to eight are left, n = 10,000; and a council that is kept for 2,000 rounds.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: |budget| tables::c13(&CouncilFixture::honest(budget)),
+        evaluate: |budget, evidence| tables::c13(&honest(budget), evidence),
     },
 ];

@@ -7,15 +7,14 @@
 use hustings_protocol::epidemic::{Config, Epidemic, Request};
 use hustings_protocol::{Duration, Instant, Priority};
 use hustings_sim::statistics::{Kind, Sample};
-use hustings_sim::{Delay, Detection, Network, Seeds, Setup, Silent, World};
-use hustings_theory::epidemic::{Model, dies_out, missed_by_fan_out, reaches_all};
+use hustings_sim::{Delay, Detection, Memory, Network, Seeds, Setup, Silent, World};
+use hustings_theory::epidemic::{EpidemicModel, dies_out, missed_by_fan_out, reaches_all};
 
-use super::budget::{Budget, ExperimentError, seed_of};
+use super::budget::{Budget, Result, sample_of, seed_of, share_of};
 use super::evidence::Verdict::Holds;
-use super::evidence::{Evidence, average, list, mean_between, number, numbers, share_between};
-use super::figure::{Axis, Corner, Figure, Point, Scale, Series};
+use super::evidence::{Evidence, average, averages, list, mean_between, number, share_between};
+use super::figure::{Axis, Corner, Panel, Point, Series};
 use super::{Claim, Document, FigureSpec, Method};
-use hustings_sim::Memory;
 
 pub(super) const DOCUMENT: Document = Document {
     key: "E",
@@ -45,13 +44,18 @@ pub(super) const DOCUMENT: Document = Document {
         },
     ],
     figures: &[FigureSpec {
-        name: "E-epidemic",
-        caption: "Epidemic multicast with a fan-out of 6 among 1000 members: how likely everybody has heard a word so many \
-                  periods after it was said. Points: simulated words with 95 % confidence bands; lines: what follows \
-                  from the repair of e^(-q^3) a period.",
-        draw: against_periods,
+        panels: &[Panel {
+            name: "E-epidemic",
+            caption: "Epidemic multicast with a fan-out of 6 among 1000 members: how likely everybody has heard \
+                      a word so many periods after it was said. Points: simulated words with 95 % confidence \
+                      bands; lines: what follows from the repair of e^(-q^3) a period.",
+            title: "Everybody has heard a word, N = 1000, fan-out 6",
+            x: Axis::logarithmic("periods after it was said"),
+            y: Axis::linear("share of words"),
+            legend: Corner::LowerRight,
+        }],
+        draw: |budget| Ok(vec![against_periods(budget)?]),
     }],
-    figure_groups: &[],
 };
 
 const MEMBERS: u32 = 1_000;
@@ -67,8 +71,8 @@ const PERIODS: [u64; 6] = [1, 2, 5, 10, 20, 40];
 const LOSSES: [f64; 4] = [0.0, 0.1, 0.2, 0.4];
 const FAN_OUTS: [u8; 3] = [4, 6, 10];
 
-fn model(fan_out: u8, loss: f64) -> Model {
-    Model { members: MEMBERS.into(), fan_out: fan_out.into(), hops: HOPS.into(), loss }
+fn model(fan_out: u8, loss: f64) -> EpidemicModel {
+    EpidemicModel { members: MEMBERS.into(), fan_out: fan_out.into(), hops: HOPS.into(), loss }
 }
 
 fn setup(loss: f64) -> Setup {
@@ -87,7 +91,7 @@ fn heard(
     runs: u64,
     (config, loss): (Config, f64),
     times: &[Instant],
-) -> Result<Vec<Vec<f64>>, ExperimentError> {
+) -> Result<Vec<Vec<f64>>> {
     let memory: Memory<Epidemic<()>> = Memory::default();
     let own = budget.reseeded(seed_of(&format!("{config:?} {loss}")));
     own.each(runs, |_, seeds: Seeds| {
@@ -114,9 +118,8 @@ fn heard(
 /// or most of them.
 const DIED_OUT: f64 = 0.1;
 
-fn e1(budget: &Budget) -> Result<Evidence, ExperimentError> {
+fn e1(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(100, 400);
-    let mut evidence = Evidence::default();
     let mut gist = Vec::new();
     for (fan_out, loss) in [(4, 0.0), (4, 0.2), (4, 0.4), (6, 0.0), (6, 0.2), (6, 0.4), (10, 0.4)] {
         let config = Config {
@@ -128,14 +131,10 @@ fn e1(budget: &Budget) -> Result<Evidence, ExperimentError> {
         };
         let end = Instant::START + DELAY * (u64::from(HOPS) + 1);
         let reached = heard(budget, runs, (config, loss), &[end])?;
-        let (mut missed, mut gone) = (Sample::new(Kind::Fraction), Sample::new(Kind::Proportion));
-        for fraction in reached.iter().flatten() {
-            let died = *fraction < DIED_OUT;
-            gone.add(f64::from(u8::from(died)));
-            if !died {
-                missed.add(1.0 - fraction);
-            }
-        }
+        let reached: Vec<f64> = reached.into_iter().flatten().collect();
+        let gone = share_of(reached.iter().map(|&fraction| fraction < DIED_OUT));
+        let most = reached.iter().filter(|&&fraction| fraction >= DIED_OUT);
+        let missed = sample_of(Kind::Fraction, most.map(|fraction| 1.0 - fraction));
         let model = model(fan_out, loss);
         let expected = missed_by_fan_out(&model);
         // The formula is an equation of means: among N members its error is about one member.
@@ -149,30 +148,21 @@ fn e1(budget: &Budget) -> Result<Evidence, ExperimentError> {
             .ours("the same: share of words that die out", share_between(chance, chance, &gone));
         gist.push(format!("{fan_out} at {loss}: {}", number(average(&missed))));
     }
-    Ok(evidence.sum_up(format!("missed, by fan-out and loss: {}", list(&gist))))
+    Ok(format!("missed, by fan-out and loss: {}", list(&gist)))
 }
 
 /// Returns the share of runs in which a message has reached all members, at each of [`PERIODS`].
-fn shares(
-    budget: &Budget,
-    runs: u64,
-    fan_out: u8,
-    loss: f64,
-) -> Result<Vec<Sample>, ExperimentError> {
+fn shares(budget: &Budget, runs: u64, fan_out: u8, loss: f64) -> Result<Vec<Sample>> {
     let config = Config { fan_out, hops: HOPS, ..Config::field(PERIOD) };
     let times = PERIODS.map(|periods| Instant::START + PERIOD * periods);
-    let mut shares = vec![Sample::new(Kind::Proportion); times.len()];
-    for run in heard(budget, runs, (config, loss), &times)? {
-        for (share, fraction) in shares.iter_mut().zip(run) {
-            share.add(f64::from(u8::from(fraction >= 1.0)));
-        }
-    }
-    Ok(shares)
+    let heard = heard(budget, runs, (config, loss), &times)?;
+    let share = |time: usize| share_of(heard.iter().map(|fractions| fractions[time] >= 1.0));
+    Ok((0..times.len()).map(share).collect())
 }
 
 /// Returns the least and the greatest predicted share. A message whose first phase died out reaches
 /// all members late, or not in time.
-fn predicted(model: &Model, periods: f64) -> [f64; 2] {
+fn predicted(model: &EpidemicModel, periods: f64) -> [f64; 2] {
     let step = DELAY.as_secs_f64() / PERIOD.as_secs_f64();
     let repair = f64::from(STEPS_OF_REPAIR) * step;
     let first_phase = f64::from(model.hops) * step;
@@ -183,11 +173,10 @@ fn predicted(model: &Model, periods: f64) -> [f64; 2] {
     ]
 }
 
-fn e2(budget: &Budget) -> Result<Evidence, ExperimentError> {
+fn e2(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(50, 200);
     let losses: &[f64] = budget.choose(&[0.0, 0.2], &LOSSES);
     let fan_outs: &[u8] = budget.choose(&[6], &FAN_OUTS);
-    let mut evidence = Evidence::default();
     let mut gist = Vec::new();
     for &loss in losses {
         for &fan_out in fan_outs {
@@ -201,18 +190,17 @@ fn e2(budget: &Budget) -> Result<Evidence, ExperimentError> {
                     share_between(least, most, share),
                 );
             }
-            let means: Vec<f64> = shares.iter().map(average).collect();
-            gist.push(format!("{loss} and {fan_out}: {}", numbers(&means)));
+            gist.push(format!("{loss} and {fan_out}: {}", averages(&shares)));
         }
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "all have heard after {} periods, by loss and fan-out: {}",
         list(&PERIODS),
         gist.join("; ")
-    )))
+    ))
 }
 
-fn against_periods(budget: &Budget) -> Result<Figure, ExperimentError> {
+fn against_periods(budget: &Budget) -> Result<Vec<Series>> {
     let runs = budget.choose(50, 200);
     let fan_out = 6;
     let mut series = Vec::new();
@@ -225,20 +213,9 @@ fn against_periods(budget: &Budget) -> Result<Figure, ExperimentError> {
         };
         let shares = shares(budget, runs, fan_out, loss)?;
         let points = PERIODS.iter().zip(&shares);
-        series.push(Series {
-            label: format!("loss {loss}"),
-            looks_like: None,
-            line: (10..=400).map(on_paper).collect(),
-            points: points
-                .filter_map(|(&periods, share)| Point::of(periods as f64, share))
-                .collect(),
-        });
+        let points = points.filter_map(|(&periods, share)| Point::of(periods as f64, share));
+        let line = (10..=400).map(on_paper).collect();
+        series.push(Series::new(format!("loss {loss}"), line, points.collect()));
     }
-    Ok(Figure {
-        title: "Everybody has heard a word, N = 1000, fan-out 6",
-        x: Axis { label: "periods after it was said", scale: Scale::Logarithmic },
-        y: Axis { label: "share of words", scale: Scale::Linear },
-        legend: Corner::LowerRight,
-        series,
-    })
+    Ok(series)
 }

@@ -45,6 +45,16 @@ pub(crate) enum Word {
     Ours,
 }
 
+impl Word {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Stated => "stated",
+            Self::Corrected => "corrected",
+            Self::Ours => "ours",
+        }
+    }
+}
+
 /// An expectation, its measurement, and whether they agree.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Check {
@@ -192,6 +202,11 @@ pub(crate) fn all_of(of: usize, measured: usize) -> Comparison {
     }
 }
 
+/// Expects all `cases` to be true. There must be at least one.
+pub(crate) fn all_true(cases: &[bool]) -> Comparison {
+    all_of(cases.len(), cases.iter().filter(|&&case| case).count())
+}
+
 /// Expects a proportion above `bound`, within the confidence interval of the sample.
 pub(crate) fn share_above(bound: f64, sample: &Sample) -> Comparison {
     Comparison {
@@ -247,12 +262,6 @@ impl Evidence {
         self.checks.push(Check { word, what, expected, measured, agrees });
     }
 
-    /// Sets the main result.
-    pub(crate) fn sum_up(mut self, measured: impl Into<String>) -> Self {
-        self.measured = measured.into();
-        self
-    }
-
     /// Returns the verdict of all checks. A claim without any check does not hold.
     pub(crate) fn verdict(&self) -> Verdict {
         let agree_on = |word| {
@@ -304,6 +313,11 @@ pub(crate) fn estimated(sample: &Sample) -> String {
 pub(crate) fn numbers(values: &[f64]) -> String {
     let texts: Vec<String> = values.iter().copied().map(number).collect();
     list(&texts)
+}
+
+/// Formats the means of samples, separated by commas.
+pub(crate) fn averages(samples: &[Sample]) -> String {
+    numbers(&samples.iter().map(average).collect::<Vec<_>>())
 }
 
 fn all_estimated(samples: &[Sample]) -> String {

@@ -6,12 +6,13 @@ use std::ops::Range;
 use hustings_sim::statistics::Sample;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
+pub(super) use plotters::prelude::SeriesLabelPosition as Corner;
 use plotters::prelude::{
     BLACK, Cartesian2d, ChartBuilder, ChartContext, Color, EmptyElement, IntoDrawingArea, IntoFont,
-    LineSeries, PathElement, Polygon, RGBColor, Ranged, SVGBackend, SeriesLabelPosition, WHITE,
+    LineSeries, PathElement, Polygon, RGBColor, Ranged, SVGBackend, WHITE,
 };
 
-use super::budget::ExperimentError;
+use super::budget::{ExperimentError, Result};
 use super::evidence::number;
 
 const SIZE: (u32, u32) = (860, 560);
@@ -38,38 +39,41 @@ const MARKERS: [&[(i32, i32)]; 6] = [
     &[(-6, -3), (6, -3), (6, 3), (-6, 3)],
 ];
 
-/// A figure.
-#[derive(Debug)]
-pub(super) struct Figure {
+/// A figure without its series.
+pub(super) struct Panel {
+    /// The file name without extension.
+    pub(super) name: &'static str,
+    pub(super) caption: &'static str,
     pub(super) title: &'static str,
     pub(super) x: Axis,
     pub(super) y: Axis,
-    /// The corner that has room for the names of the series.
+    /// The corner, or the side, that has room for the names of the series.
     pub(super) legend: Corner,
-    pub(super) series: Vec<Series>,
-}
-
-/// A corner of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Corner {
-    UpperLeft,
-    UpperRight,
-    LowerLeft,
-    LowerRight,
-    /// The right side, halfway up.
-    MiddleRight,
 }
 
 /// One of the two axes. Its range follows from the data.
-#[derive(Debug)]
 pub(super) struct Axis {
-    pub(super) label: &'static str,
-    pub(super) scale: Scale,
+    label: &'static str,
+    scale: Scale,
+}
+
+impl Axis {
+    pub(super) const fn linear(label: &'static str) -> Self {
+        Self { label, scale: Scale::Linear }
+    }
+
+    pub(super) const fn roomy(label: &'static str) -> Self {
+        Self { label, scale: Scale::Roomy }
+    }
+
+    pub(super) const fn logarithmic(label: &'static str) -> Self {
+        Self { label, scale: Scale::Logarithmic }
+    }
 }
 
 /// The scale of an axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scale {
+#[derive(Clone, Copy)]
+enum Scale {
     /// Linear, from zero.
     Linear,
     /// Linear, from zero, with room for the legend above the data.
@@ -79,21 +83,20 @@ pub(super) enum Scale {
 }
 
 /// A line and points of one colour.
-#[derive(Debug)]
 pub(super) struct Series {
-    pub(super) label: String,
+    label: String,
     /// The index of the colour and marker. `None` uses the series' own index. An index keeps the
     /// look of one subject the same in every figure.
-    pub(super) looks_like: Option<usize>,
-    pub(super) line: Vec<(f64, f64)>,
-    pub(super) points: Vec<Point>,
+    looks_like: Option<usize>,
+    line: Vec<(f64, f64)>,
+    points: Vec<Point>,
 }
 
 /// A mean with its 95 % confidence interval.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct Point {
-    pub(super) x: f64,
-    pub(super) mean: f64,
+    x: f64,
+    mean: f64,
     ci95: [f64; 2],
 }
 
@@ -105,26 +108,46 @@ impl Point {
     }
 }
 
+impl Series {
+    /// A line of theory, and measured points.
+    pub(super) fn new(label: impl Into<String>, line: Vec<(f64, f64)>, points: Vec<Point>) -> Self {
+        Self { label: label.into(), looks_like: None, line, points }
+    }
+
+    /// A line without points.
+    pub(super) fn line(label: impl Into<String>, line: Vec<(f64, f64)>) -> Self {
+        Self::new(label, line, Vec::new())
+    }
+
+    /// Points, and a line through them.
+    pub(super) fn through(label: impl Into<String>, points: Vec<Point>) -> Self {
+        Self::new(label, points.iter().map(|point| (point.x, point.mean)).collect(), points)
+    }
+
+    pub(super) fn looking_like(self, look: usize) -> Self {
+        Self { looks_like: Some(look), ..self }
+    }
+}
+
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ruler, Ruler>>;
 
-impl Figure {
-    /// Returns the figure as an SVG document.
+impl Panel {
+    /// Returns the figure of these series as an SVG document.
     ///
     /// # Errors
     /// Returns an error if there is nothing to draw or the drawing fails.
-    pub(super) fn to_svg(&self) -> Result<String, ExperimentError> {
+    pub(super) fn draw(&self, series: &[Series]) -> Result<String> {
         let mut svg = String::new();
-        self.draw(&mut svg)?;
+        self.draw_to(&mut svg, series)?;
         Ok(svg)
     }
 
-    fn draw(&self, svg: &mut String) -> Result<(), ExperimentError> {
+    fn draw_to(&self, svg: &mut String, series: &[Series]) -> Result<()> {
         let failed =
             |error: &dyn Display| ExperimentError(format!("cannot draw `{}`: {error}", self.title));
-        let xs = || self.series.iter().flat_map(Series::xs);
-        let ys = || self.series.iter().flat_map(Series::ys);
-        let x = Ruler::over(self.x.scale, xs()).ok_or_else(|| failed(&"nothing to draw"))?;
-        let y = Ruler::over(self.y.scale, ys()).ok_or_else(|| failed(&"nothing to draw"))?;
+        let (xs, ys) = (series.iter().flat_map(Series::xs), series.iter().flat_map(Series::ys));
+        let x = Ruler::over(self.x.scale, xs).ok_or_else(|| failed(&"nothing to draw"))?;
+        let y = Ruler::over(self.y.scale, ys).ok_or_else(|| failed(&"nothing to draw"))?;
         let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
         area.fill(&WHITE).map_err(|error| failed(&error))?;
         let mut chart = ChartBuilder::on(&area)
@@ -147,21 +170,14 @@ impl Figure {
             .axis_style(INK)
             .draw()
             .map_err(|error| failed(&error))?;
-        for (place, series) in self.series.iter().enumerate() {
+        for (place, series) in series.iter().enumerate() {
             let look = series.looks_like.unwrap_or(place);
             let (colour, marker) = (COLOURS[look % COLOURS.len()], MARKERS[look % MARKERS.len()]);
             series.draw(colour, marker, &mut chart).map_err(|error| failed(&error))?;
         }
-        let corner = match self.legend {
-            Corner::UpperLeft => SeriesLabelPosition::UpperLeft,
-            Corner::UpperRight => SeriesLabelPosition::UpperRight,
-            Corner::LowerLeft => SeriesLabelPosition::LowerLeft,
-            Corner::LowerRight => SeriesLabelPosition::LowerRight,
-            Corner::MiddleRight => SeriesLabelPosition::MiddleRight,
-        };
         chart
             .configure_series_labels()
-            .position(corner)
+            .position(self.legend.clone())
             .label_font((FONT, 15).into_font().color(&INK))
             .background_style(WHITE.mix(0.9))
             .border_style(BLACK.mix(0.15))
@@ -177,7 +193,7 @@ impl Series {
         colour: RGBColor,
         marker: &'static [(i32, i32)],
         chart: &mut Chart<'a, 'b>,
-    ) -> Result<(), impl Display> {
+    ) -> std::result::Result<(), impl Display> {
         let low = self.points.iter().map(|point| (point.x, point.ci95[0]));
         let high = self.points.iter().map(|point| (point.x, point.ci95[1]));
         let band: Vec<(f64, f64)> = low.chain(high.rev()).collect();
@@ -280,30 +296,24 @@ impl Ranged for Ruler {
 mod tests {
     use hustings_sim::statistics::{Kind, Sample};
 
-    use super::{Axis, Corner, Figure, Point, Ruler, Scale, Series};
+    use super::{Axis, Corner, Panel, Point, Ruler, Scale, Series};
 
-    fn figure(series: Vec<Series>) -> Figure {
-        let axis = |label| Axis { label, scale: Scale::Logarithmic };
-        Figure {
-            title: "cost",
-            x: axis("members"),
-            y: axis("messages"),
-            legend: Corner::UpperLeft,
-            series,
-        }
-    }
+    const PANEL: Panel = Panel {
+        name: "costs",
+        caption: "Messages by group size.",
+        title: "cost",
+        x: Axis::logarithmic("members"),
+        y: Axis::logarithmic("messages"),
+        legend: Corner::UpperLeft,
+    };
 
     #[test]
     fn figure_shows_labels_line_and_points() {
         let mut sample = Sample::new(Kind::Number);
         [9.0, 11.0].into_iter().for_each(|value| sample.add(value));
-        let series = Series {
-            label: "a ring".to_owned(),
-            looks_like: None,
-            line: vec![(1.0, 1.0), (100.0, 1000.0)],
-            points: Point::of(10.0, &sample).into_iter().collect(),
-        };
-        let svg = figure(vec![series]).to_svg().unwrap();
+        let line = vec![(1.0, 1.0), (100.0, 1000.0)];
+        let points = Point::of(10.0, &sample).into_iter().collect();
+        let svg = PANEL.draw(&[Series::new("a ring", line, points)]).unwrap();
         for part in ["<svg", "a ring", "members", "messages", "<polyline"] {
             assert!(svg.contains(part), "{part} is missing: {svg}");
         }
@@ -313,7 +323,7 @@ mod tests {
 
     #[test]
     fn empty_figure_is_an_error() {
-        let error = figure(vec![]).to_svg().unwrap_err();
+        let error = PANEL.draw(&[]).unwrap_err();
         assert_eq!(error.to_string(), "cannot draw `cost`: nothing to draw");
     }
 

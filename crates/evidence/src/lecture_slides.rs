@@ -8,14 +8,13 @@ mod slides_figures;
 mod slides_fixture;
 
 use super::evidence::Verdict::{DoesNotHold, Holds, HoldsWithCorrection};
-use super::{Claim, Document, FigureSpec, Method};
+use super::{Claim, Document, Method};
 
 pub(super) const DOCUMENT: Document = Document {
     key: "R",
     title: "Leader Election, lecture slides CSE 486/586 (University at Buffalo)",
     claims: CLAIMS,
-    figures: FIGURES,
-    figure_groups: &[],
+    figures: slides_figures::FIGURES,
 };
 
 const CLAIMS: &[Claim] = &[
@@ -141,22 +140,5 @@ const CLAIMS: &[Claim] = &[
         method: Method::Simulation,
         on_record: Holds,
         evaluate: bully::r12,
-    },
-];
-
-const FIGURES: &[FigureSpec] = &[
-    FigureSpec {
-        name: "R-messages",
-        caption: "Messages of one election. Points: means of simulated elections, with their 95 % \
-                  confidence intervals (mostly smaller than the points); lines: closed forms. The bully's \
-                  best member is dead.",
-        draw: slides_figures::messages,
-    },
-    FigureSpec {
-        name: "R-time-outs",
-        caption: "Bully, exponential delays, the best member dead and the lowest calling: the share of \
-                  elections that do not end with everyone naming the best live member, against the time \
-                  waited for an answer. Bands: 95 % confidence.",
-        draw: slides_figures::time_outs,
     },
 ];

@@ -21,10 +21,10 @@ mod wagner_paper;
 
 use serde::Serialize;
 
-use budget::seed_of;
 pub use budget::{Budget, ExperimentError, Extent};
+use budget::{Result, seed_of};
 use evidence::{Evidence, Verdict};
-use figure::Figure;
+use figure::{Panel, Series};
 pub use page::write as page;
 pub use text::{Telling, write as text};
 
@@ -45,7 +45,6 @@ struct Document {
     title: &'static str,
     claims: &'static [Claim],
     figures: &'static [FigureSpec],
-    figure_groups: &'static [FigureGroup],
 }
 
 /// A measurable statement of a document.
@@ -62,7 +61,17 @@ pub struct Claim {
     method: Method,
     /// The verdict at the time of writing.
     on_record: Verdict,
-    evaluate: fn(&Budget) -> Result<Evidence, ExperimentError>,
+    /// Adds the checks, and returns the main result on one line.
+    evaluate: fn(&Budget, &mut Evidence) -> Result<String>,
+}
+
+impl Claim {
+    fn evidence(&self, budget: &Budget) -> Result<Evidence> {
+        let mut evidence = Evidence::default();
+        let own = budget.reseeded(seed_of(self.id));
+        evidence.measured = (self.evaluate)(&own, &mut evidence)?;
+        Ok(evidence)
+    }
 }
 
 /// The method that tests a claim.
@@ -87,21 +96,12 @@ impl Method {
     }
 }
 
-/// A figure of a document.
-#[derive(Debug)]
+/// A figure, or several figures that show different measures of the same runs. The names of all
+/// seed the experiments.
 struct FigureSpec {
-    /// The file name without extension; it also seeds the figure's experiments.
-    name: &'static str,
-    caption: &'static str,
-    draw: fn(&Budget) -> Result<Figure, ExperimentError>,
-}
-
-/// Figures that show different measures of the same runs.
-struct FigureGroup {
-    /// The name of each figure, which is also its file name, and its caption.
-    panels: &'static [(&'static str, &'static str)],
-    /// Draws all figures, in the order of `panels`.
-    draw: fn(&Budget) -> Result<Vec<Figure>, ExperimentError>,
+    panels: &'static [Panel],
+    /// Runs the experiments. Returns the series of each panel.
+    draw: fn(&Budget) -> Result<Vec<Vec<Series>>>,
 }
 
 /// A claim and its evidence.
@@ -109,7 +109,7 @@ struct FigureGroup {
 pub struct Finding {
     claim: &'static Claim,
     document: &'static str,
-    evidence: Result<Evidence, ExperimentError>,
+    evidence: Result<Evidence>,
 }
 
 /// A drawn figure.
@@ -135,7 +135,7 @@ impl Selection {
     ///
     /// # Errors
     /// Names the first unknown name, and lists the ids that exist.
-    pub fn of(asked: &[String]) -> Result<Self, String> {
+    pub fn of(asked: &[String]) -> std::result::Result<Self, String> {
         for name in asked {
             if !claims().any(|(document, claim)| means(name, document, claim)) {
                 return Err(format!("there is no claim {name}: {}", what_there_is()));
@@ -160,11 +160,7 @@ impl Selection {
     pub fn evaluate(&self, budget: &Budget, before: impl Fn(&Claim)) -> Vec<Finding> {
         let evaluate = |&(document, claim): &(&'static Document, &'static Claim)| {
             before(claim);
-            Finding {
-                claim,
-                document: document.title,
-                evidence: (claim.evaluate)(&budget.reseeded(seed_of(claim.id))),
-            }
+            Finding { claim, document: document.title, evidence: claim.evidence(budget) }
         };
         self.claims.iter().map(evaluate).collect()
     }
@@ -173,36 +169,22 @@ impl Selection {
     ///
     /// # Errors
     /// Returns an error if an experiment cannot be run.
-    pub fn draw(&self, budget: &Budget) -> Result<Vec<Drawing>, ExperimentError> {
-        let documents = DOCUMENTS.iter().filter(|document| {
+    pub fn draw(&self, budget: &Budget) -> Result<Vec<Drawing>> {
+        let is_chosen = |document: &&Document| {
             let mut chosen = self.claims.iter();
             chosen.any(|(other, _)| other.key == document.key)
-        });
+        };
         let mut drawings = Vec::new();
-        for document in documents {
-            for FigureSpec { name, caption, draw } in document.figures {
-                let figure = draw(&budget.reseeded(seed_of(name)))?;
-                drawings.push(Drawing::of(name, caption, &figure)?);
-            }
-            for FigureGroup { panels, draw } in document.figure_groups {
-                let names: String = panels.iter().map(|(name, _)| *name).collect();
-                let figures = draw(&budget.reseeded(seed_of(&names)))?;
-                for ((name, caption), figure) in panels.iter().zip(&figures) {
-                    drawings.push(Drawing::of(name, caption, figure)?);
-                }
+        let figures = DOCUMENTS.iter().filter(is_chosen).flat_map(|document| document.figures);
+        for FigureSpec { panels, draw } in figures {
+            let names: String = panels.iter().map(|panel| panel.name).collect();
+            let series = draw(&budget.reseeded(seed_of(&names)))?;
+            for (panel, series) in panels.iter().zip(&series) {
+                let svg = panel.draw(series)?;
+                drawings.push(Drawing { name: panel.name, caption: panel.caption, svg });
             }
         }
         Ok(drawings)
-    }
-}
-
-impl Drawing {
-    fn of(
-        name: &'static str,
-        caption: &'static str,
-        figure: &Figure,
-    ) -> Result<Self, ExperimentError> {
-        Ok(Self { name, caption, svg: figure.to_svg()? })
     }
 }
 
@@ -288,6 +270,14 @@ impl Finding {
         }
     }
 
+    /// Returns the main result on one line, or the reason why there is none.
+    fn measured(&self) -> String {
+        match &self.evidence {
+            Ok(evidence) => evidence.measured.clone(),
+            Err(error) => error.to_string(),
+        }
+    }
+
     fn verdict(&self) -> Option<Verdict> {
         self.evidence.as_ref().ok().map(Evidence::verdict)
     }
@@ -315,7 +305,7 @@ impl Finding {
 mod tests {
     use super::{Selection, claims};
 
-    fn chosen(asked: &[&str]) -> Result<Vec<&'static str>, String> {
+    fn chosen(asked: &[&str]) -> std::result::Result<Vec<&'static str>, String> {
         let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
         Selection::of(&asked)
             .map(|selection| selection.claims.iter().map(|(_, claim)| claim.id).collect())

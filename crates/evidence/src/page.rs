@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::evidence::{Check, Verdict, Word};
+use super::evidence::{Check, Verdict};
 use super::{Budget, Drawing, Extent, Finding};
 
 const STYLE: &str = include_str!("page.css");
@@ -70,7 +70,7 @@ fn overview(findings: &[Finding]) -> String {
             claim.id,
             badge(finding),
             escaped(claim.says),
-            escaped(&measured(finding)),
+            escaped(&finding.measured()),
         );
     }
     table + "</tbody>\n</table>\n"
@@ -87,7 +87,7 @@ fn article(finding: &Finding) -> String {
         escaped(claim.source),
         claim.method.name(),
         escaped(claim.reading),
-        escaped(&measured(finding)),
+        escaped(&finding.measured()),
     );
     if let Some(complaint) = finding.complaint() {
         let _ = writeln!(text, "<p class=\"alarm\">Not as on record: {}</p>", escaped(&complaint));
@@ -104,11 +104,7 @@ fn article(finding: &Finding) -> String {
 
 fn row(check: &Check) -> String {
     let (mark, class) = if check.agrees { ("✓", "yes") } else { ("✗", "no") };
-    let word = match check.word {
-        Word::Stated => "stated",
-        Word::Corrected => "corrected",
-        Word::Ours => "ours",
-    };
+    let word = check.word.name();
     format!(
         "<tr><td class=\"{class}\">{mark} <small>{word}</small></td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
         escaped(&check.what),
@@ -127,13 +123,6 @@ fn badge(finding: &Finding) -> String {
         Verdict::DoesNotHold => "fails",
     };
     format!("<span class=\"badge {class}\">{verdict}</span>")
-}
-
-fn measured(finding: &Finding) -> String {
-    match &finding.evidence {
-        Ok(evidence) => evidence.measured.clone(),
-        Err(error) => error.to_string(),
-    }
 }
 
 /// Removes the fixed size of a drawing, so that the drawing takes the width of the page.

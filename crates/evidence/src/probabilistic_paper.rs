@@ -11,7 +11,7 @@ mod theorems;
 
 use super::evidence::Verdict::{DoesNotHold, Holds, HoldsWithCorrection};
 use super::{Claim, Document, Method};
-use probabilistic_fixture::ProbabilisticFixture;
+use probabilistic_fixture::honest;
 
 pub(super) const DOCUMENT: Document = Document {
     key: "P",
@@ -19,7 +19,6 @@ pub(super) const DOCUMENT: Document = Document {
             Cornell 2000)",
     claims: CLAIMS,
     figures: probabilistic_figures::FIGURES,
-    figure_groups: probabilistic_figures::FIGURE_GROUPS,
 };
 
 const CLAIMS: &[Claim] = &[
@@ -32,7 +31,7 @@ const CLAIMS: &[Claim] = &[
                   rounds achieve all the same.",
         method: Method::Theory,
         on_record: Holds,
-        evaluate: |budget| analysis::p1(&ProbabilisticFixture::honest(budget)),
+        evaluate: |budget, evidence| analysis::p1(&honest(budget), evidence),
     },
     Claim {
         id: "P2",
@@ -42,7 +41,7 @@ const CLAIMS: &[Claim] = &[
                   members relay, who elect two leaders if they are not joined and prefer different ones.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| analysis::p2(&ProbabilisticFixture::honest(budget)),
+        evaluate: |budget, evidence| analysis::p2(&honest(budget), evidence),
     },
     Claim {
         id: "P3",
@@ -52,7 +51,7 @@ const CLAIMS: &[Claim] = &[
                   any group.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| analysis::p3(&ProbabilisticFixture::honest(budget)),
+        evaluate: |budget, evidence| analysis::p3(&honest(budget), evidence),
     },
     Claim {
         id: "P4",
@@ -62,7 +61,7 @@ const CLAIMS: &[Claim] = &[
                   fail. Watched in simulated rounds, with losses and crashes that make many fail.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: |budget| theorems::p4(&ProbabilisticFixture::honest(budget)),
+        evaluate: |budget, evidence| theorems::p4(&honest(budget), evidence),
     },
     Claim {
         id: "P5",
@@ -75,7 +74,7 @@ const CLAIMS: &[Claim] = &[
                   another does.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| theorems::p5(&ProbabilisticFixture::honest(budget)),
+        evaluate: |budget, evidence| theorems::p5(&honest(budget), evidence),
     },
     Claim {
         id: "P6",
@@ -87,7 +86,7 @@ const CLAIMS: &[Claim] = &[
                   message takes O(N) in its network: in times of a message that is O(K), whatever N is.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| theorems::p6(&ProbabilisticFixture::honest(budget)),
+        evaluate: |budget, evidence| theorems::p6(&honest(budget), evidence),
     },
     Claim {
         id: "P7",
@@ -98,7 +97,7 @@ const CLAIMS: &[Claim] = &[
                   hash. With a randomised delay, which the report mentions, and if all call, it is so.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| strategy::p7(&ProbabilisticFixture::honest(budget)),
+        evaluate: |budget, evidence| strategy::p7(&honest(budget), evidence),
     },
     Claim {
         id: "P8",
@@ -109,7 +108,7 @@ const CLAIMS: &[Claim] = &[
                   counted before the fifth round, in which all may take part.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: |budget| strategy::p8(&ProbabilisticFixture::honest(budget)),
+        evaluate: |budget, evidence| strategy::p8(&honest(budget), evidence),
     },
     Claim {
         id: "P9",
@@ -119,7 +118,7 @@ const CLAIMS: &[Claim] = &[
                   Ours goes to a million members.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: |budget| strategy::p9(&ProbabilisticFixture::honest(budget)),
+        evaluate: |budget, evidence| strategy::p9(&honest(budget), evidence),
     },
     Claim {
         id: "P10",
@@ -129,7 +128,7 @@ const CLAIMS: &[Claim] = &[
                   as in P8.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: |budget| strategy::p10(&ProbabilisticFixture::honest(budget)),
+        evaluate: |budget, evidence| strategy::p10(&honest(budget), evidence),
     },
     Claim {
         id: "P11",
@@ -141,7 +140,7 @@ const CLAIMS: &[Claim] = &[
                   and there is no other. N = 2000, losses 0.001, by delay; each p_fail against a loss as high.",
         method: Method::Simulation,
         on_record: DoesNotHold,
-        evaluate: |budget| strategy::p11(&ProbabilisticFixture::honest(budget)),
+        evaluate: |budget, evidence| strategy::p11(&honest(budget), evidence),
     },
     Claim {
         id: "P12",
@@ -150,6 +149,6 @@ const CLAIMS: &[Claim] = &[
         reading: "The parameters of figure 4, K = 24; by formula up to N = 10^9, and by simulated rounds.",
         method: Method::Theory,
         on_record: Holds,
-        evaluate: |budget| analysis::p12(&ProbabilisticFixture::honest(budget)),
+        evaluate: |budget, evidence| analysis::p12(&honest(budget), evidence),
     },
 ];

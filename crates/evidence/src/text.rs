@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::evidence::{Check, Word};
+use super::evidence::Check;
 use super::{Budget, Extent, Finding};
 
 /// The amount of detail for each claim.
@@ -35,10 +35,7 @@ fn entry(finding: &Finding) -> String {
     let claim = finding.claim;
     let verdict =
         finding.verdict().map_or_else(|| "FAILED TO RUN".to_owned(), |verdict| verdict.to_string());
-    let measured = match &finding.evidence {
-        Ok(evidence) => evidence.measured.clone(),
-        Err(error) => error.to_string(),
-    };
+    let measured = finding.measured();
     let (id, method, says) = (claim.id, claim.method.name(), claim.says);
     format!("{id:<4} {verdict:<21}  {says}\n     {method:<21}  {measured}\n")
 }
@@ -47,11 +44,7 @@ fn evidence(finding: &Finding) -> String {
     let mut text = format!("\n     Reading: {}\n", finding.claim.reading);
     let checks = finding.evidence.iter().flat_map(|evidence| &evidence.checks);
     for Check { word, what, expected, measured, agrees } in checks {
-        let word = match word {
-            Word::Stated => "stated",
-            Word::Corrected => "corrected",
-            Word::Ours => "ours",
-        };
+        let word = word.name();
         let mark = if *agrees { "yes" } else { "NO" };
         let _ = writeln!(text, "     {mark:<3} {word:<10} {what}");
         if *agrees && expected == measured {

@@ -9,14 +9,13 @@ mod wagner_mutants;
 
 use super::evidence::Verdict::{Holds, HoldsWithCorrection};
 use super::{Claim, Document, Method};
-use wagner_fixture::WagnerFixture;
+use wagner_fixture::obedient;
 
 pub(super) const DOCUMENT: Document = Document {
     key: "W",
     title: "Randomized Fault-Detecting Leader Election in a Bi-Directional Ring (Wagner, University of Texas at San Antonio)",
     claims: CLAIMS,
     figures: wagner_figures::FIGURES,
-    figure_groups: &[],
 };
 
 const CLAIMS: &[Claim] = &[
@@ -28,7 +27,7 @@ const CLAIMS: &[Claim] = &[
                   wins that knows as many flips as it can before it shows the last of its own: its part of them, or all.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| faults::w1(&WagnerFixture::honest(budget)),
+        evaluate: |budget, evidence| faults::w1(&obedient(budget), evidence),
     },
     Claim {
         id: "W2",
@@ -39,7 +38,7 @@ const CLAIMS: &[Claim] = &[
                   rings of 4 to 6, whole or broken off, and all whole streams where two neighbours withhold their flips.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: |budget| faults::w2(&WagnerFixture::honest(budget)),
+        evaluate: |budget, evidence| faults::w2(&obedient(budget), evidence),
     },
     Claim {
         id: "W3",
@@ -48,7 +47,7 @@ const CLAIMS: &[Claim] = &[
         reading: "Whoever pretends to be one more is noticed unless the flips happen to fit, which is one case in 2^n a round.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: |budget| faults::w3(&WagnerFixture::honest(budget)),
+        evaluate: |budget, evidence| faults::w3(&obedient(budget), evidence),
     },
     Claim {
         id: "W4",
@@ -57,7 +56,7 @@ const CLAIMS: &[Claim] = &[
         reading: "One more knows every flip before it shows its last, owns the coin, and wins every draw unnoticed.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: |budget| faults::w4(&WagnerFixture::honest(budget)),
+        evaluate: |budget, evidence| faults::w4(&obedient(budget), evidence),
     },
     Claim {
         id: "W5",
@@ -68,7 +67,7 @@ const CLAIMS: &[Claim] = &[
                   over all that cheaters can see, get them no more than their part.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: |budget| draws::w5(&WagnerFixture::honest(budget)),
+        evaluate: |budget, evidence| draws::w5(&obedient(budget), evidence),
     },
     Claim {
         id: "W6",
@@ -79,7 +78,7 @@ const CLAIMS: &[Claim] = &[
                   see more, hold up twice their part of all draws. A limit on equal stages in a row makes it a fault.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| draws::w6(&WagnerFixture::honest(budget)),
+        evaluate: |budget, evidence| draws::w6(&obedient(budget), evidence),
     },
     Claim {
         id: "W7",
@@ -88,7 +87,7 @@ const CLAIMS: &[Claim] = &[
         reading: "Rounds over log2 n stay between two bounds from 8 to 1000 members; each takes 2 n^2 messages of one bit.",
         method: Method::Theory,
         on_record: Holds,
-        evaluate: |budget| draws::w7(&WagnerFixture::honest(budget)),
+        evaluate: |budget, evidence| draws::w7(&obedient(budget), evidence),
     },
     Claim {
         id: "W8",
@@ -97,7 +96,7 @@ const CLAIMS: &[Claim] = &[
         reading: "True of the mean. Of single draws, one in four to six takes more.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| draws::w8(&WagnerFixture::honest(budget)),
+        evaluate: |budget, evidence| draws::w8(&obedient(budget), evidence),
     },
     Claim {
         id: "W9",
@@ -107,7 +106,7 @@ const CLAIMS: &[Claim] = &[
                   no fraction takes more than two.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| draws::w9(&WagnerFixture::honest(budget)),
+        evaluate: |budget, evidence| draws::w9(&obedient(budget), evidence),
     },
     Claim {
         id: "W10",
@@ -117,7 +116,7 @@ const CLAIMS: &[Claim] = &[
                   best is not the opposite of its neighbours.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| draws::w10(&WagnerFixture::honest(budget)),
+        evaluate: |budget, evidence| draws::w10(&obedient(budget), evidence),
     },
     Claim {
         id: "W11",
@@ -126,7 +125,7 @@ const CLAIMS: &[Claim] = &[
         reading: "Not by one of them. Two cheaters that are the last need nobody's flip; see W6.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
-        evaluate: |budget| draws::w11(&WagnerFixture::honest(budget)),
+        evaluate: |budget, evidence| draws::w11(&obedient(budget), evidence),
     },
     Claim {
         id: "W12",
@@ -136,6 +135,6 @@ const CLAIMS: &[Claim] = &[
                   sooner or later: so a fault is reported, and nobody draws again.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: |budget| faults::w12(&WagnerFixture::honest(budget)),
+        evaluate: |budget, evidence| faults::w12(&obedient(budget), evidence),
     },
 ];

@@ -9,12 +9,12 @@
 //!
 //! The processes, in order of priority `q_0, q_1, ...`, wake at times `t_0, t_1, ...`, independent
 //! with the same distribution on `[0, T_S]` ([`Wake`]). From its wake-up on, a process announces
-//! every `T_A`, until it hears a better one. [`Algorithm`] defines the order and the wake-up.
+//! every `T_A`, until it hears a better one. [`Variant`] defines the order and the wake-up.
 //!
 //! | Module | Section | Content |
 //! |---|---|---|
 //! | [`wake`] | 5.1.2 | the distribution of the wake-up times |
-//! | [`rounds`] | 5.3.1 | announcements until all have heard; repetitions of a message |
+//! | [`announcements`] | 5.3.1 | announcements until all have heard; repetitions of a message |
 //! | [`delay`] | 5.3.1, 5.4 | the end of the election |
 //! | [`reestablishment`] | 5.3.2, 5.3.4 | the delay after a departure or a late joiner |
 //! | [`messages`] | 5.3.3 | the cost of an election in messages |
@@ -28,10 +28,10 @@
 //! `F` of all priorities wake at the quantile `1 - F` of the wake-up distribution: `T_S (1 - F)`
 //! for the uniform one. Priorities drawn from the same distribution make `F` uniform. So the
 //! wake-up times have their usual distribution, but the best now wakes first. In a first election
-//! this is exactly LE-M: use [`Algorithm::LeM`]. It differs from LE-M afterwards, because priority
-//! does not change from one election to the next as a drawn time would: see
-//! [`reestablishment::successor_by_priority`] and [`reestablishment::greater_joiner_by_priority`].
+//! this is exactly LE-M: use [`Variant::LeM`]. It differs from LE-M afterwards, because priority
+//! does not change from one election to the next as a drawn time would.
 
+pub mod announcements;
 pub mod delay;
 mod in_step;
 pub mod messages;
@@ -39,14 +39,13 @@ pub mod printed;
 mod quadrature;
 pub mod recurrence;
 pub mod reestablishment;
-pub mod rounds;
 pub mod wake;
 
 pub use wake::Wake;
 
-/// The algorithm: the time of announcements, and the order between processes.
+/// A variant of the algorithm: the time of announcements, and the order between processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
+pub enum Variant {
     /// Announce-listen election: all announce at time 0, `T_S = 0`; the greatest address wins.
     LeA,
     /// Election with suppression: the greatest address wins, regardless of its wake-up.
@@ -63,7 +62,7 @@ pub enum Algorithm {
 
 /// The loss of multicasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Loss {
+pub enum MulticastLoss {
     /// Every receiver gets it.
     None,
     /// With this probability no receiver gets it.
@@ -72,9 +71,8 @@ pub enum Loss {
     Uncorrelated(f64),
 }
 
-impl Loss {
+impl MulticastLoss {
     /// `l`: the probability that a receiver misses a message.
-    #[must_use]
     pub fn probability(self) -> f64 {
         match self {
             Self::None => 0.0,
@@ -90,7 +88,7 @@ impl Loss {
 
 /// A group and its network. All times are in one arbitrary unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Model {
+pub struct AnnounceModel {
     /// `N`: all processes, the best included. Two or more.
     pub members: u64,
     /// `T_S`: the interval in which processes wake. Above 0; LE-A and AL ignore it.
@@ -100,15 +98,14 @@ pub struct Model {
     /// `D`: the time from sending to hearing. 0 or more.
     pub delay: f64,
     /// The loss of multicasts.
-    pub loss: Loss,
+    pub loss: MulticastLoss,
     /// The distribution of the wake-up times.
     pub wake: Wake,
 }
 
-impl Model {
+impl AnnounceModel {
     /// The parameters of figures 5.6 to 5.13: `T_S = T_A = 1`, `D = 0.1`, uniform wake-up.
-    #[must_use]
-    pub fn of_the_chapter(members: u64, loss: Loss) -> Self {
+    pub fn of_the_chapter(members: u64, loss: MulticastLoss) -> Self {
         Self {
             members,
             suppress_interval: 1.0,
@@ -120,7 +117,6 @@ impl Model {
     }
 
     /// `N - 1`: the number of processes that must hear the leader.
-    #[must_use]
     pub fn receivers(&self) -> u64 {
         self.members - 1
     }
@@ -130,25 +126,24 @@ impl Model {
     ///
     /// # Panics
     /// If the model is invalid.
-    #[must_use]
-    pub fn first_announcement(&self, algorithm: Algorithm) -> f64 {
+    fn first_announcement(&self, algorithm: Variant) -> f64 {
         self.check();
         match algorithm {
-            Algorithm::LeA | Algorithm::Al => 0.0,
-            Algorithm::LeS => self.suppress_interval * self.wake.mean(),
-            Algorithm::LeM | Algorithm::Sup => {
+            Variant::LeA | Variant::Al => 0.0,
+            Variant::LeS => self.suppress_interval * self.wake.mean(),
+            Variant::LeM | Variant::Sup => {
                 self.suppress_interval * self.wake.mean_of_earliest(self.members)
             }
         }
     }
 
-    /// Loss that is the same for one receiver and for all: with a single receiver there is no
+    /// The loss if it is the same for one receiver and for all. With a single receiver there is no
     /// difference, so two processes with uncorrelated loss behave as with correlated loss.
     fn shared_loss(&self) -> Option<f64> {
         match self.loss {
-            Loss::None => Some(0.0),
-            Loss::Correlated(loss) => Some(loss),
-            Loss::Uncorrelated(loss) => (loss == 0.0 || self.members == 2).then_some(loss),
+            MulticastLoss::None => Some(0.0),
+            MulticastLoss::Correlated(loss) => Some(loss),
+            MulticastLoss::Uncorrelated(loss) => (loss == 0.0 || self.members == 2).then_some(loss),
         }
     }
 

@@ -27,7 +27,7 @@ pub enum Keys {
 
 /// Rounds and replies until there is a reply.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cost {
+pub struct PollCost {
     /// Expected rounds.
     pub rounds: f64,
     /// Expected replies.
@@ -45,8 +45,7 @@ pub struct Cost {
 ///
 /// # Panics
 /// If there is no host.
-#[must_use]
-pub fn cost(members: u64, keys: Keys) -> Cost {
+pub fn cost(members: u64, keys: Keys) -> PollCost {
     assert!(members >= 1, "replies of 0 hosts: need one or more");
     let n = members as f64;
     let matches = |bits: i32| 0.5_f64.powi(bits);
@@ -67,5 +66,5 @@ pub fn cost(members: u64, keys: Keys) -> Cost {
             Keys::Independent => silent_so_far * silent,
         };
     }
-    Cost { rounds, messages, success_first_round: 1.0 - complement_to(matches(BITS), n) }
+    PollCost { rounds, messages, success_first_round: 1.0 - complement_to(matches(BITS), n) }
 }

@@ -71,7 +71,6 @@ pub struct Delay {
 impl Delay {
     /// The delay in the unit of its arguments: `hops * d + timeouts * a`, for a message delay `d`
     /// and an answer time-out `a`.
-    #[must_use]
     pub fn at(self, d: f64, a: f64) -> f64 {
         self.hops * d + self.timeouts * a
     }
@@ -109,7 +108,6 @@ impl Delay {
 ///
 /// # Panics
 /// If `n < 2`: there is no best but one.
-#[must_use]
 pub fn bully(n: u64, initiator: Initiator, best: Best) -> BullyCost {
     assert_two_members(n);
     match best {
@@ -123,7 +121,6 @@ pub fn bully(n: u64, initiator: Initiator, best: Best) -> BullyCost {
 ///
 /// # Panics
 /// If `n < 2`: there is no second best.
-#[must_use]
 pub fn bully_if_best_known_dead(n: u64) -> BullyCost {
     assert_two_members(n);
     let others = (n - 2) as f64;

@@ -19,7 +19,7 @@
 //! | [`rules`] | | the rules of an election with the best `c` |
 //! | [`top_up`] | | filling the empty seats of a council, or starting over |
 //! | [`limit`] | | elections among very many hosts |
-//! | [`printed`] | (4), (12) to (16), (21), Fig. 13 | the paper's wrong equations, and its bounds |
+//! | [`misprints`] | (4), (12) to (16), (21), Fig. 13 | the wrong equations, and the bounds |
 //!
 //! **Solution.** Equations (4) to (9) are linear systems of `n` unknowns. But the course of an
 //! election after an overshoot depends on the number of active hosts alone, not on the initial
@@ -40,9 +40,9 @@ mod evidence;
 mod guess;
 mod history;
 pub mod limit;
+pub mod misprints;
 pub mod optimum;
 mod plain;
-pub mod printed;
 pub mod rules;
 pub mod top_up;
 
@@ -61,7 +61,6 @@ pub struct Seats {
 
 impl Seats {
     /// True if `number` representatives are a council.
-    #[must_use]
     pub fn contain(self, number: u64) -> bool {
         (self.least..=self.most).contains(&number)
     }
@@ -86,7 +85,6 @@ impl Loss {
     pub const NONE: Self = Self { reply: 0.0, multicast: 0.0 };
 
     /// The probability that a host hears the centre and the centre hears its reply.
-    #[must_use]
     pub fn both_ways(self) -> f64 {
         (1.0 - self.multicast) * (1.0 - self.reply)
     }
@@ -175,13 +173,11 @@ pub struct Cost {
 
 impl Election {
     /// An election without loss, in which the centre knows the number of hosts.
-    #[must_use]
     pub fn new(seats: Seats, members: u64, algorithm: Algorithm, c: f64) -> Self {
         Self { seats, members, algorithm, c, loss: Loss::NONE, knowledge: Knowledge::Known }
     }
 
     /// The same election with another `c`.
-    #[must_use]
     pub fn with_c(self, c: f64) -> Self {
         Self { c, ..self }
     }
@@ -189,7 +185,6 @@ impl Election {
     /// The upper limit of `c`: at or above it a draw among `U + 1` hosts leaves all of them, for
     /// ever. If messages are lost on both ways with `p`, it is `(U + 1)/(1 - p)`. The naive
     /// algorithm, in which all draw in every round, ends with any `c`.
-    #[must_use]
     pub fn limit_of_c(&self) -> f64 {
         match self.algorithm {
             Algorithm::Naive => f64::INFINITY,
@@ -207,7 +202,6 @@ impl Election {
     /// If the election is invalid: no seats, fewer hosts than `L`, `c` not above 0 and below
     /// [`limit_of_c`](Self::limit_of_c), losses that are not probabilities, an invalid
     /// [`Estimate`].
-    #[must_use]
     pub fn cost(&self) -> Cost {
         self.check();
         match self.knowledge {
@@ -225,7 +219,6 @@ impl Election {
     }
 
     /// True if the first poll, which is not counted, gives a council of all hosts.
-    #[must_use]
     pub fn is_decided_by_the_poll(&self) -> bool {
         let is_polled = self.knowledge == Knowledge::Known && self.algorithm != Algorithm::Naive;
         is_polled && self.members <= self.seats.most && self.loss == Loss::NONE
@@ -242,10 +235,10 @@ impl Election {
             Algorithm::Basic => polled(&mut plain::Plain::new(rules), self.members, chance),
             Algorithm::SkipReset => skipped(&mut plain::Plain::new(rules), self.members, chance),
             Algorithm::Choice(pick, Reset::Polled) => {
-                polled(&mut choice::Choice::new(rules, pick), self.members, chance)
+                polled(&mut choice::ChoiceTable::new(rules, pick), self.members, chance)
             }
             Algorithm::Choice(pick, Reset::Skipped) => {
-                skipped(&mut choice::Choice::new(rules, pick), self.members, chance)
+                skipped(&mut choice::ChoiceTable::new(rules, pick), self.members, chance)
             }
             Algorithm::History => skipped(&mut history::History::new(rules), self.members, chance),
         }

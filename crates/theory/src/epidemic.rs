@@ -20,7 +20,7 @@ use crate::chance::complement_to;
 
 /// A group, and its forwarding parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Model {
+pub struct EpidemicModel {
     /// All members, two or more.
     pub members: u64,
     /// `f`: the number of members to which a member forwards a new message.
@@ -35,8 +35,7 @@ pub struct Model {
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn missed_by_fan_out(model: &Model) -> f64 {
+pub fn missed_by_fan_out(model: &EpidemicModel) -> f64 {
     model.check();
     let others = (model.members - 1) as f64;
     let told_by_one = f64::from(model.fan_out) * model.arrives() / others;
@@ -49,12 +48,11 @@ pub fn missed_by_fan_out(model: &Model) -> f64 {
 }
 
 /// The probability that the first phase reaches next to no member: the least solution of `x = (l +
-/// qx)^f`, as for a family whose members have `f` children each, of which each incarnations with `q`.
+/// qx)^f`, as for a family whose members have `f` children each, of which each survives with `q`.
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn dies_out(model: &Model) -> f64 {
+pub fn dies_out(model: &EpidemicModel) -> f64 {
     model.check();
     let generation = |x: f64| (model.loss + model.arrives() * x).powf(f64::from(model.fan_out));
     let mut x = 0.0;
@@ -70,8 +68,7 @@ pub fn dies_out(model: &Model) -> f64 {
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn missed_after(model: &Model, periods: f64) -> f64 {
+fn missed_after(model: &EpidemicModel, periods: f64) -> f64 {
     let missed = missed_by_fan_out(model);
     let odds = missed / (1.0 - missed) * (-model.arrives().powi(3) * periods).exp();
     odds / (1.0 + odds)
@@ -81,12 +78,11 @@ pub fn missed_after(model: &Model, periods: f64) -> f64 {
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn reaches_all(model: &Model, periods: f64) -> f64 {
+pub fn reaches_all(model: &EpidemicModel, periods: f64) -> f64 {
     complement_to(missed_after(model, periods), (model.members - 1) as f64)
 }
 
-impl Model {
+impl EpidemicModel {
     /// `q`.
     fn arrives(&self) -> f64 {
         1.0 - self.loss
@@ -94,17 +90,17 @@ impl Model {
 
     fn check(&self) {
         let Self { members, loss, .. } = self;
-        assert!(*members >= 2, "a word among {members}: need two or more");
+        assert!(*members >= 2, "a multicast among {members}: need two or more");
         assert!((0.0..=1.0).contains(loss), "loss probability {loss}: need from 0 to 1");
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Model, dies_out, missed_after, missed_by_fan_out, reaches_all};
+    use super::{EpidemicModel, dies_out, missed_after, missed_by_fan_out, reaches_all};
 
-    fn model(fan_out: u32, loss: f64) -> Model {
-        Model { members: 1_000_000, fan_out, hops: 60, loss }
+    fn model(fan_out: u32, loss: f64) -> EpidemicModel {
+        EpidemicModel { members: 1_000_000, fan_out, hops: 60, loss }
     }
 
     #[track_caller]
@@ -130,7 +126,7 @@ mod tests {
     /// A group of three, in which each step can be counted by hand.
     #[test]
     fn three_members_are_reached_step_by_step() {
-        let three = |hops| Model { members: 3, fan_out: 1, hops, loss: 0.0 };
+        let three = |hops| EpidemicModel { members: 3, fan_out: 1, hops, loss: 0.0 };
         assert_eq!(missed_by_fan_out(&three(0)), 1.0);
         assert_close(missed_by_fan_out(&three(1)), 0.5, 1e-15);
         assert_close(missed_by_fan_out(&three(2)), 0.25, 1e-15);

@@ -10,7 +10,6 @@ const EXPANSION_FROM: u64 = 64;
 /// Below 64 the terms are added, smallest first. From 64 on it is the Euler-Maclaurin expansion `ln
 /// n + gamma + 1/2n - 1/12n^2 + 1/120n^4 - 1/252n^6`. The series alternates, so the error is less
 /// than the first term left out, `1/240n^8`: below 2e-17, hence below the rounding of an `f64`.
-#[must_use]
 pub fn harmonic(n: u64) -> f64 {
     if n < EXPANSION_FROM { summed(n) } else { expanded(n) }
 }

@@ -21,7 +21,7 @@
 //!
 //! **Errors in print.** The factors are approximations, not bounds ([`factors::e1_exact`],
 //! [`relay::connected`]). Two relay members are joined if *one* of them knows the other
-//! ([`relay::edge_probability`]). The exponents of Theorem 2 are misplaced ([`detection`]). The
+//! ([`relay::passage_probability`]). The exponents of Theorem 2 are misplaced ([`detection`]). The
 //! group size from which the fourth factor falls has three times the exponent
 //! ([`factors::log10_of_group_limit`]). The third factor assumes that every unicast along a tree is
 //! needed, so that more relay members make a round *less* likely to succeed; in truth there are
@@ -52,7 +52,6 @@ pub struct Model {
 
 impl Model {
     /// The parameters of Figure 4.
-    #[must_use]
     pub fn of_figure_4() -> Self {
         Self { members: 10_000, view: 0.4, crash: 0.01, unicast_loss: 0.01, multicast_loss: 0.01 }
     }
@@ -61,7 +60,6 @@ impl Model {
     ///
     /// # Panics
     /// If the model or `K` is invalid.
-    #[must_use]
     pub fn relay_members(&self, k: f64) -> f64 {
         self.check(k);
         (1.0 - self.multicast_loss) * k
@@ -72,7 +70,6 @@ impl Model {
     ///
     /// # Panics
     /// If the model or `K` is invalid.
-    #[must_use]
     pub fn final_senders(&self, k: f64) -> f64 {
         (1.0 - self.crash) * self.relay_members(k)
     }

@@ -49,32 +49,32 @@ pub enum Order {
     Random,
 }
 
-/// The cost of an election by Chang and Roberts.
+/// The cost of an election on a ring.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ChangRobertsCost {
+pub struct RingCost {
     /// All messages.
     pub messages: f64,
     /// Messages `election`.
     pub messages_election: f64,
-    /// Messages `elected`.
-    pub messages_elected: f64,
-    /// Hops from the start until the last member knows the result.
+    /// Messages that announce the result: `elected` by Chang and Roberts, `coordinator` on the
+    /// modified ring.
+    pub messages_announcement: f64,
+    /// Hops until the election is over. By Chang and Roberts: until the last member knows the
+    /// result. On the modified ring: until the initiator has its `coordinator` message back, signed
+    /// by the coordinator; only then is the election a success. (The last other member signs one
+    /// hop before.)
     pub delay_hops: f64,
 }
 
-/// The cost of an election on the modified ring.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ModifiedRingCost {
-    /// All messages.
-    pub messages: f64,
-    /// Messages `election`.
-    pub messages_election: f64,
-    /// Messages `coordinator`.
-    pub messages_coordinator: f64,
-    /// Hops from the start until the initiator has its `coordinator` message back, signed by the
-    /// coordinator; only then is the election a success. (The last other member signs one hop
-    /// before.)
-    pub delay_hops: f64,
+impl RingCost {
+    fn new(election: f64, announcement: f64, delay_hops: f64) -> Self {
+        Self {
+            messages: election + announcement,
+            messages_election: election,
+            messages_announcement: announcement,
+            delay_hops,
+        }
+    }
 }
 
 /// Chang and Roberts: contest + offset `election` messages, then `n` messages `elected`.
@@ -100,18 +100,12 @@ pub struct ModifiedRingCost {
 ///
 /// # Panics
 /// Unless `1 <= k <= n`.
-#[must_use]
-pub fn chang_roberts(n: u64, k: u64, order: Order) -> ChangRobertsCost {
+pub fn chang_roberts(n: u64, k: u64, order: Order) -> RingCost {
     assert_initiators(n, k);
     let round = n as f64;
     let offset = offset_of_the_best(n, k, order);
     let election = contest(n, k, order) + offset;
-    ChangRobertsCost {
-        messages: election + round,
-        messages_election: election,
-        messages_elected: round,
-        delay_hops: 2.0 * round - 1.0 + offset,
-    }
+    RingCost::new(election, round, 2.0 * round - 1.0 + offset)
 }
 
 /// Chang and Roberts literally as on the slide, where starting an election does not make the
@@ -132,17 +126,11 @@ pub fn chang_roberts(n: u64, k: u64, order: Order) -> ChangRobertsCost {
 ///
 /// # Panics
 /// If `n < 2`: alone, a member has no predecessor.
-#[must_use]
-pub fn chang_roberts_literal(n: u64) -> ChangRobertsCost {
+pub fn chang_roberts_literal(n: u64) -> RingCost {
     assert!(n >= 2, "ring of {n} members: the literal reading needs two or more");
     let round = n as f64;
     let election = 2.0 * round * harmonic(n) - (round - 1.0);
-    ChangRobertsCost {
-        messages: election + 2.0 * round,
-        messages_election: election,
-        messages_elected: 2.0 * round,
-        delay_hops: 2.0 * round - 1.0,
-    }
+    RingCost::new(election, 2.0 * round, 2.0 * round - 1.0)
 }
 
 /// Modified ring without failures: contest, then `n` messages `coordinator`.
@@ -164,17 +152,10 @@ pub fn chang_roberts_literal(n: u64) -> ChangRobertsCost {
 ///
 /// # Panics
 /// Unless `1 <= k <= n`.
-#[must_use]
-pub fn modified_ring(n: u64, k: u64, order: Order) -> ModifiedRingCost {
+pub fn modified_ring(n: u64, k: u64, order: Order) -> RingCost {
     assert_initiators(n, k);
     let round = n as f64;
-    let election = contest(n, k, order);
-    ModifiedRingCost {
-        messages: election + round,
-        messages_election: election,
-        messages_coordinator: round,
-        delay_hops: 2.0 * round,
-    }
+    RingCost::new(contest(n, k, order), round, 2.0 * round)
 }
 
 /// The failure in a modified ring election with one initiator, which is not the best.
@@ -204,8 +185,7 @@ pub enum Failure {
 ///
 /// # Panics
 /// If `n < 2`: the initiator and the best are two.
-#[must_use]
-pub fn modified_ring_with_failure(n: u64, failure: Failure) -> ModifiedRingCost {
+pub fn modified_ring_with_failure(n: u64, failure: Failure) -> RingCost {
     assert!(n >= 2, "ring of {n} members: the initiator and the best are two");
     let before = n as f64;
     let after = before - 1.0;
@@ -215,12 +195,7 @@ pub fn modified_ring_with_failure(n: u64, failure: Failure) -> ModifiedRingCost 
         Failure::InitiatorAfterElection => after,
         Failure::InitiatorAfterCoordinator => before + after,
     };
-    ModifiedRingCost {
-        messages: election + coordinator,
-        messages_election: election,
-        messages_coordinator: coordinator,
-        delay_hops: election + coordinator,
-    }
+    RingCost::new(election, coordinator, election + coordinator)
 }
 
 /// Hops of `k` tokens until the winner's has been round once and the others are discarded.

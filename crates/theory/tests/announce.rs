@@ -5,13 +5,13 @@
 //! same; those must lie within the tolerance of the simulation. The simulator's tests check the
 //! others.
 
+use hustings_theory::announce::announcements::{average_rounds, rounds};
 use hustings_theory::announce::delay::{last_send, last_send_of_first_round, leadership_delay};
 use hustings_theory::announce::messages::{
     first_round_messages, messages_of_le_s_until_sent, messages_until_heard,
 };
-use hustings_theory::announce::rounds::{average_rounds, rounds};
 use hustings_theory::announce::{
-    Algorithm, Loss, Model, Wake, printed, recurrence, reestablishment,
+    AnnounceModel, MulticastLoss, Variant, Wake, printed, recurrence, reestablishment,
 };
 use serde_json::Value;
 
@@ -63,7 +63,7 @@ fn theory(point: &Value) -> Option<f64> {
     }
 }
 
-fn of_an_election(metric: &str, algorithm: Algorithm, model: &Model) -> Option<f64> {
+fn of_an_election(metric: &str, algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
     match metric {
         "t_max" => last_send(algorithm, model),
         "rounds" => Some(rounds(model)),
@@ -71,7 +71,7 @@ fn of_an_election(metric: &str, algorithm: Algorithm, model: &Model) -> Option<f
         "first_msgs" => first_round_messages(algorithm, model),
         "first_tmax" => last_send_of_first_round(algorithm, model),
         "num_msgs" => messages_until_heard(algorithm, model),
-        "num_msgs_tmax" if algorithm == Algorithm::LeS => messages_of_le_s_until_sent(model),
+        "num_msgs_tmax" if algorithm == Variant::LeS => messages_of_le_s_until_sent(model),
         "num_msgs_tmax" => None,
         other => panic!("unknown metric {other}"),
     }
@@ -83,17 +83,17 @@ fn of_a_section(metric: &str, params: &Value) -> Option<f64> {
     let listen = params["T_L"].as_f64().unwrap_or(f64::NAN);
     let departed = params["E_td"].as_f64().unwrap_or(0.5);
     let named = model(params);
-    let correlated = Model { loss: Loss::Correlated(loss), ..named };
-    let uncorrelated = Model { loss: Loss::Uncorrelated(loss), ..named };
+    let correlated = AnnounceModel { loss: MulticastLoss::Correlated(loss), ..named };
+    let uncorrelated = AnnounceModel { loss: MulticastLoss::Uncorrelated(loss), ..named };
     let value = match metric {
-        "leadership_delay_LE-S_corr" => leadership_delay(Algorithm::LeS, &correlated)?,
-        "leadership_delay_LE-S_uc_derived" => leadership_delay(Algorithm::LeS, &uncorrelated)?,
+        "leadership_delay_LE-S_corr" => leadership_delay(Variant::LeS, &correlated)?,
+        "leadership_delay_LE-S_uc_derived" => leadership_delay(Variant::LeS, &uncorrelated)?,
         "leadership_delay_LE-S_uc_printed" => {
-            printed::leadership_delay(Algorithm::LeS, &uncorrelated)?
+            printed::leadership_delay(Variant::LeS, &uncorrelated)?
         }
         "leader_departure_printed" => printed::leader_departure(&named, listen, departed),
         "re_establishment_delay" => {
-            reestablishment::leader_departure(Algorithm::LeS, &named, listen, departed)?
+            reestablishment::leader_departure(Variant::LeS, &named, listen, departed)?
         }
         "false_departure_printed" => printed::false_departure(&correlated, listen),
         "false_departure_conditional" | "re_establishment_delay_false_departure" => {
@@ -102,9 +102,9 @@ fn of_a_section(metric: &str, params: &Value) -> Option<f64> {
         "inconsistent_fraction_false_departure" => {
             reestablishment::inconsistent_fraction(&correlated, listen)
         }
-        "late_joiner_greater_corr" => reestablishment::greater_joiner(Algorithm::LeS, &correlated)?,
+        "late_joiner_greater_corr" => reestablishment::greater_joiner(Variant::LeS, &correlated)?,
         "late_joiner_greater_uc_derived" => {
-            reestablishment::greater_joiner(Algorithm::LeS, &uncorrelated)?
+            reestablishment::greater_joiner(Variant::LeS, &uncorrelated)?
         }
         "late_joiner_greater_uc_printed" => printed::greater_joiner(&uncorrelated),
         "late_joiner_lesser_corr" | "re_establishment_delay_join_lesser" => {
@@ -112,9 +112,9 @@ fn of_a_section(metric: &str, params: &Value) -> Option<f64> {
         }
         "late_joiner_lesser_uc_derived" => reestablishment::lesser_joiner(&uncorrelated),
         "late_joiner_lesser_uc_printed" => printed::lesser_joiner(&uncorrelated),
-        "first_interval_messages_LE-S" => first_round_messages(Algorithm::LeS, &named)?,
+        "first_interval_messages_LE-S" => first_round_messages(Variant::LeS, &named)?,
         "first_round_messages_LE-S_uc_D0_corrected" => {
-            first_round_messages(Algorithm::LeS, &uncorrelated)?
+            first_round_messages(Variant::LeS, &uncorrelated)?
         }
         "first_round_messages_printed_Q" => printed::mean_messages(n, loss),
         "Q(i,n)_corrected" => {
@@ -127,7 +127,7 @@ fn of_a_section(metric: &str, params: &Value) -> Option<f64> {
 }
 
 /// The model of a point; missing parameters are as in the chapter's figures.
-fn model(params: &Value) -> Model {
+fn model(params: &Value) -> AnnounceModel {
     let number = |name: &str, default: f64| params[name].as_f64().unwrap_or(default);
     let loss = number("l", 0.0);
     let wake = match params["dist"].as_str() {
@@ -139,15 +139,15 @@ fn model(params: &Value) -> Model {
         Some(mean) => mean / wake.mean(),
         None => number("T_S", 1.0),
     };
-    Model {
+    AnnounceModel {
         members: members(params),
         suppress_interval,
         announce_interval: number("T_A", 1.0),
         delay: number("Delta", 0.1),
         loss: match params["loss"].as_str() {
-            Some("corr") => Loss::Correlated(loss),
-            Some("uc") => Loss::Uncorrelated(loss),
-            Some("none") | None => Loss::None,
+            Some("corr") => MulticastLoss::Correlated(loss),
+            Some("uc") => MulticastLoss::Uncorrelated(loss),
+            Some("none") | None => MulticastLoss::None,
             Some(other) => panic!("unknown loss {other}"),
         },
         wake,
@@ -163,13 +163,13 @@ fn members(params: &Value) -> u64 {
     }
 }
 
-fn algorithm(params: &Value) -> Algorithm {
+fn algorithm(params: &Value) -> Variant {
     match text(params, "alg") {
-        "LE-A" => Algorithm::LeA,
-        "LE-S" => Algorithm::LeS,
-        "LE-M" => Algorithm::LeM,
-        "SUP" => Algorithm::Sup,
-        "AL" => Algorithm::Al,
+        "LE-A" => Variant::LeA,
+        "LE-S" => Variant::LeS,
+        "LE-M" => Variant::LeM,
+        "SUP" => Variant::Sup,
+        "AL" => Variant::Al,
         other => panic!("unknown algorithm {other}"),
     }
 }

@@ -1,15 +1,15 @@
 //! Consistency of the announce family: other forms of the same formula, limits, a million members,
 //! and the claims about shapes.
 
+use hustings_theory::announce::announcements::{
+    listen_multiple, rounds, surplus_announcements, surplus_announcements_for_many,
+};
 use hustings_theory::announce::delay::{
     airtime_for_loss, last_send, leadership_delay, loss_that_slows_al_to_le_s,
 };
 use hustings_theory::announce::messages::{first_round_messages, messages_until_heard};
-use hustings_theory::announce::rounds::{
-    listen_multiple, repetitions, rounds, surplus_announcements, surplus_announcements_for_many,
-};
 use hustings_theory::announce::{
-    Algorithm, Loss, Model, Wake, printed, recurrence, reestablishment,
+    AnnounceModel, MulticastLoss, Variant, Wake, printed, recurrence, reestablishment,
 };
 use hustings_theory::harmonic::harmonic;
 
@@ -29,14 +29,6 @@ fn wake_up_laws() {
         }
         assert_close("the only one is the earliest", wake.mean_of_earliest(1), wake.mean(), 1e-10);
         assert_close("and the latest", wake.mean_of_latest(1), wake.mean(), 1e-10);
-        let both = wake.mean_of_second(2) + wake.mean_of_earliest(2);
-        assert_close("two have the mean of two", both, 2.0 * wake.mean(), 1e-10);
-        assert_close(
-            "the second of two is the latest",
-            wake.mean_of_second(2),
-            wake.mean_of_latest(2),
-            1e-10,
-        );
     }
     let nearly_uniform = Wake::Exponential { rate: 1e-9 };
     assert_close("no rate, no slope", nearly_uniform.mean_of_earliest(99), 0.01, 1e-8);
@@ -56,7 +48,7 @@ fn l3_the_alternating_sum_fails_in_doubles() {
 fn l4_uncorrelated_loss_grows_like_the_logarithm() {
     for loss in [0.001, 0.1, 0.4, 0.9, 0.99] {
         for receivers in [1, 2, 10, 1_000, 1_000_000] {
-            let exact = surplus_announcements(Loss::Uncorrelated(loss), receivers);
+            let exact = surplus_announcements(MulticastLoss::Uncorrelated(loss), receivers);
             let grown = surplus_announcements_for_many(loss, receivers);
             let error = (exact - grown).abs();
             assert!(error <= 0.5, "loss {loss}, {receivers} receivers: {exact}, {grown}");
@@ -72,25 +64,30 @@ fn l8_l9_l11_messages_in_closed_form() {
     for members in [2, 3, 50, 1_000, 1_000_000] {
         for loss in [0.0, 0.4, 0.9] {
             for delay in [0.0, 0.1, 0.5] {
-                let model =
-                    Model { delay, ..Model::of_the_chapter(members, Loss::Correlated(loss)) };
+                let model = AnnounceModel {
+                    delay,
+                    ..AnnounceModel::of_the_chapter(members, MulticastLoss::Correlated(loss))
+                };
                 let n = members as f64;
                 let x = (1.0 - loss) * (1.0 - delay);
                 let sup = n * delay - (n * (-x).ln_1p()).exp_m1() / (1.0 - loss);
-                let got = first_round_messages(Algorithm::Sup, &model).unwrap();
+                let got = first_round_messages(Variant::Sup, &model).unwrap();
                 assert_close("SUP", got, sup, 1e-11);
                 let races: f64 =
                     (1..=members).map(|k| -(k as f64 * (-x).ln_1p()).exp_m1() / k as f64).sum();
-                let got = first_round_messages(Algorithm::LeS, &model).unwrap();
+                let got = first_round_messages(Variant::LeS, &model).unwrap();
                 assert_close("LE-S", got, n * delay + races / (1.0 - loss), 1e-11);
             }
         }
     }
     for loss in [0.0, 0.4, 0.95] {
         for wake in [Wake::Uniform, Wake::Exponential { rate: 5.0 }] {
-            let model =
-                Model { delay: 0.0, wake, ..Model::of_the_chapter(2, Loss::Uncorrelated(loss)) };
-            let got = messages_until_heard(Algorithm::LeS, &model).unwrap();
+            let model = AnnounceModel {
+                delay: 0.0,
+                wake,
+                ..AnnounceModel::of_the_chapter(2, MulticastLoss::Uncorrelated(loss))
+            };
+            let got = messages_until_heard(Variant::LeS, &model).unwrap();
             assert_close("two members", got, 2.0 / (1.0 - loss) - 0.5, 1e-11);
         }
     }
@@ -135,25 +132,25 @@ fn l10_the_printed_recurrence_grows_like_a_root() {
 
 #[test]
 fn l9_the_printed_factor_is_misplaced() {
-    let model = Model::of_the_chapter(10, Loss::Correlated(0.4));
+    let model = AnnounceModel::of_the_chapter(10, MulticastLoss::Correlated(0.4));
     let printed = printed::first_round_messages_of_le_s(&model).unwrap();
-    let corrected = first_round_messages(Algorithm::LeS, &model).unwrap();
+    let corrected = first_round_messages(Variant::LeS, &model).unwrap();
     assert_close("N P(D) / (1-l) + ...", printed, 1.0 / 0.6 + 0.6 * (corrected - 1.0), 1e-12);
-    let lossless = Model { loss: Loss::None, ..model };
+    let lossless = AnnounceModel { loss: MulticastLoss::None, ..model };
     assert_close(
         "right without loss",
         printed::first_round_messages_of_le_s(&lossless).unwrap(),
-        first_round_messages(Algorithm::LeS, &lossless).unwrap(),
+        first_round_messages(Variant::LeS, &lossless).unwrap(),
         1e-12,
     );
 }
 
 #[test]
 fn l6_printed_fractions_go_negative() {
-    let model = Model::of_the_chapter(10, Loss::Correlated(0.2));
+    let model = AnnounceModel::of_the_chapter(10, MulticastLoss::Correlated(0.2));
     assert!(printed::inconsistent_fraction(&model, 3.0) < 0.0);
     assert!(printed::false_departure(&model, 3.0) < 0.0);
-    let any = Model { loss: Loss::Uncorrelated(0.2), ..model };
+    let any = AnnounceModel { loss: MulticastLoss::Uncorrelated(0.2), ..model };
     assert_close(
         "any of nine",
         reestablishment::inconsistent_fraction_of_any(&any, 3.0),
@@ -165,28 +162,28 @@ fn l6_printed_fractions_go_negative() {
 #[test]
 fn l5_departure_of_the_leader_is_not_the_same_for_every_loss() {
     let delay = |loss| {
-        let model = Model::of_the_chapter(30, loss);
-        reestablishment::leader_departure(Algorithm::LeS, &model, 10.0, 0.5).unwrap()
+        let model = AnnounceModel::of_the_chapter(30, loss);
+        reestablishment::leader_departure(Variant::LeS, &model, 10.0, 0.5).unwrap()
     };
-    assert_close("none", delay(Loss::None), 10.2, 1e-12);
-    assert_close("correlated", delay(Loss::Correlated(0.4)), 10.2, 1e-12);
-    assert_close("uncorrelated, no loss", delay(Loss::Uncorrelated(0.0)), 10.2, 1e-12);
-    assert!(delay(Loss::Uncorrelated(0.4)) > 13.0);
+    assert_close("none", delay(MulticastLoss::None), 10.2, 1e-12);
+    assert_close("correlated", delay(MulticastLoss::Correlated(0.4)), 10.2, 1e-12);
+    assert_close("uncorrelated, no loss", delay(MulticastLoss::Uncorrelated(0.0)), 10.2, 1e-12);
+    assert!(delay(MulticastLoss::Uncorrelated(0.4)) > 13.0);
 }
 
 #[test]
 fn l15_al_is_ahead_by_the_mean_wake_up() {
     for members in [2, 200, 100_000] {
-        let model = Model::of_the_chapter(members, Loss::Uncorrelated(0.4));
+        let model = AnnounceModel::of_the_chapter(members, MulticastLoss::Uncorrelated(0.4));
         let lag =
-            last_send(Algorithm::LeS, &model).unwrap() - last_send(Algorithm::Al, &model).unwrap();
+            last_send(Variant::LeS, &model).unwrap() - last_send(Variant::Al, &model).unwrap();
         assert_close("lag", lag, 0.5, 1e-12);
         let slow = loss_that_slows_al_to_le_s(&model);
-        let slowed = Model { loss: Loss::Uncorrelated(slow), ..model };
+        let slowed = AnnounceModel { loss: MulticastLoss::Uncorrelated(slow), ..model };
         assert_close(
             "crossing",
-            last_send(Algorithm::Al, &slowed).unwrap(),
-            last_send(Algorithm::LeS, &model).unwrap(),
+            last_send(Variant::Al, &slowed).unwrap(),
+            last_send(Variant::LeS, &model).unwrap(),
             1e-9,
         );
         let airtime = airtime_for_loss(&model, slow);
@@ -202,9 +199,11 @@ fn l16_last_message_of_suppression() {
     for members in [2, 3, 10, 1_000, 1_000_000] {
         for loss in [0.0, 0.4, 0.9] {
             for delay in [0.0, 0.1, 0.6] {
-                let model =
-                    Model { delay, ..Model::of_the_chapter(members, Loss::Correlated(loss)) };
-                let got = last_send(Algorithm::Sup, &model).unwrap();
+                let model = AnnounceModel {
+                    delay,
+                    ..AnnounceModel::of_the_chapter(members, MulticastLoss::Correlated(loss))
+                };
+                let got = last_send(Variant::Sup, &model).unwrap();
                 let expected = last_of_uniform_suppression(members as f64, loss, delay);
                 assert_close(&format!("{model:?}"), got, expected, 1e-9);
             }
@@ -232,20 +231,21 @@ fn last_of_uniform_suppression(n: f64, loss: f64, delay: f64) -> f64 {
 #[test]
 fn l16_l17_earliest_wake_up_against_suppression() {
     for members in [2, 10, 1_000] {
-        let model = Model::of_the_chapter(members, Loss::Correlated(0.4));
-        let le_s = leadership_delay(Algorithm::LeS, &model).unwrap();
-        let le_m = leadership_delay(Algorithm::LeM, &model).unwrap();
+        let model = AnnounceModel::of_the_chapter(members, MulticastLoss::Correlated(0.4));
+        let le_s = leadership_delay(Variant::LeS, &model).unwrap();
+        let le_m = leadership_delay(Variant::LeM, &model).unwrap();
         assert!(le_m < le_s, "{members} members: {le_m}, {le_s}");
         let of = |algorithm| messages_until_heard(algorithm, &model).unwrap();
-        assert!(of(Algorithm::Sup) < of(Algorithm::LeM) && of(Algorithm::LeM) < of(Algorithm::LeS));
+        assert!(of(Variant::Sup) < of(Variant::LeM) && of(Variant::LeM) < of(Variant::LeS));
     }
 }
 
 #[test]
 fn l18_exponential_wake_up_pays_in_large_groups_only() {
     let messages = |members, wake| {
-        let model = Model { wake, ..Model::of_the_chapter(members, Loss::None) };
-        first_round_messages(Algorithm::LeS, &model).unwrap()
+        let model =
+            AnnounceModel { wake, ..AnnounceModel::of_the_chapter(members, MulticastLoss::None) };
+        first_round_messages(Variant::LeS, &model).unwrap()
     };
     let exponential = Wake::Exponential { rate: 10.0 };
     assert!(messages(40, exponential) > messages(40, Wake::Uniform));
@@ -253,40 +253,28 @@ fn l18_exponential_wake_up_pays_in_large_groups_only() {
 }
 
 #[test]
-fn l19_number_of_repetitions() {
+fn l19_least_multiple_of_the_announce_interval() {
     let table = [
-        (Loss::None, 10, 1),
-        (Loss::Correlated(0.0), 10, 1),
-        (Loss::Correlated(0.1), 10, 3),
-        (Loss::Correlated(0.5), 10, 10),
-        (Loss::Uncorrelated(0.1), 1, 3),
-        (Loss::Uncorrelated(0.1), 10, 4),
-        (Loss::Uncorrelated(0.1), 1_000_000, 9),
+        (MulticastLoss::None, 10, 1),
+        (MulticastLoss::Correlated(0.0), 10, 1),
+        (MulticastLoss::Correlated(0.1), 10, 3),
+        (MulticastLoss::Correlated(0.5), 10, 10),
+        (MulticastLoss::Uncorrelated(0.1), 1, 3),
+        (MulticastLoss::Uncorrelated(0.1), 10, 4),
+        (MulticastLoss::Uncorrelated(0.1), 1_000_000, 9),
     ];
     for (loss, receivers, expected) in table {
         assert_eq!(listen_multiple(loss, receivers, 1e-3), expected, "{loss:?}, {receivers}");
-        assert_eq!(repetitions(loss, receivers, 1.0 - 1e-3), expected, "{loss:?}, {receivers}");
     }
 }
 
 #[test]
-fn l20_priority_drives_the_wake_up() {
-    let model = Model::of_the_chapter(9, Loss::Correlated(0.2));
-    assert_close(
-        "joiner",
-        reestablishment::greater_joiner_by_priority(&model),
-        0.1 + 0.25 + 0.1,
-        1e-12,
-    );
-    let successor = reestablishment::successor_by_priority(&model, 3.0, 0.5).unwrap();
-    assert_close("successor", successor, 3.0 + 0.2 + 2.0 / 11.0 - 0.5, 1e-12);
-}
-
-#[test]
 fn a_million_members() {
-    for loss in [Loss::None, Loss::Correlated(0.1), Loss::Uncorrelated(0.1)] {
-        let model = Model { delay: 0.0, ..Model::of_the_chapter(1_000_000, loss) };
-        for algorithm in [Algorithm::LeS, Algorithm::LeM, Algorithm::Sup] {
+    for loss in
+        [MulticastLoss::None, MulticastLoss::Correlated(0.1), MulticastLoss::Uncorrelated(0.1)]
+    {
+        let model = AnnounceModel { delay: 0.0, ..AnnounceModel::of_the_chapter(1_000_000, loss) };
+        for algorithm in [Variant::LeS, Variant::LeM, Variant::Sup] {
             let messages = first_round_messages(algorithm, &model).unwrap();
             assert!((0.999..25.0).contains(&messages), "{algorithm:?}, {loss:?}: {messages}");
         }
@@ -297,25 +285,25 @@ fn a_million_members() {
 #[test]
 #[should_panic(expected = "loss 1: need 0 or more, below 1")]
 fn network_that_loses_everything_is_invalid() {
-    let _ = rounds(&Model::of_the_chapter(2, Loss::Correlated(1.0)));
+    let _ = rounds(&AnnounceModel::of_the_chapter(2, MulticastLoss::Correlated(1.0)));
 }
 
 #[test]
 fn infeasible_values_are_none() {
-    let with = |members, loss| Model {
+    let with = |members, loss| AnnounceModel {
         delay: 0.0,
-        ..Model::of_the_chapter(members, Loss::Uncorrelated(loss))
+        ..AnnounceModel::of_the_chapter(members, MulticastLoss::Uncorrelated(loss))
     };
     let first = |algorithm, members, loss| first_round_messages(algorithm, &with(members, loss));
-    assert!(first(Algorithm::LeS, 2_048, 0.999_999).is_some_and(|it| it <= 2_048.0));
-    assert!(first(Algorithm::LeS, 1_000_000, 0.95).is_some());
-    assert_eq!(first(Algorithm::LeS, 1_000_000, 0.96), None);
-    assert_eq!(first(Algorithm::LeM, 1_000_000, 0.999_999), None);
+    assert!(first(Variant::LeS, 2_048, 0.999_999).is_some_and(|it| it <= 2_048.0));
+    assert!(first(Variant::LeS, 1_000_000, 0.95).is_some());
+    assert_eq!(first(Variant::LeS, 1_000_000, 0.96), None);
+    assert_eq!(first(Variant::LeM, 1_000_000, 0.999_999), None);
     let gone =
-        |loss| reestablishment::leader_departure(Algorithm::LeA, &with(1_000_000, loss), 3.0, 0.5);
+        |loss| reestablishment::leader_departure(Variant::LeA, &with(1_000_000, loss), 3.0, 0.5);
     assert!(gone(0.5).is_some());
     assert_eq!(gone(0.99), None);
     // This one is always computed.
-    let sent = messages_until_heard(Algorithm::LeA, &with(100_000, 0.999_999));
+    let sent = messages_until_heard(Variant::LeA, &with(100_000, 0.999_999));
     assert!(sent.is_some_and(|it| it > 100_000.0));
 }

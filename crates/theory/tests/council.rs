@@ -8,7 +8,7 @@ use hustings_theory::bolot::{self, Keys};
 use hustings_theory::council::estimate::{Estimate, by_pseudocode};
 use hustings_theory::council::optimum::{Goal, best_c};
 use hustings_theory::council::{
-    Algorithm, Cost, Election, Knowledge, Loss, Pick, Reset, Seats, printed,
+    Algorithm, Cost, Election, Knowledge, Loss, Pick, Reset, Seats, misprints,
 };
 use serde_json::Value;
 
@@ -75,8 +75,8 @@ fn assert_met(kind: &str, tolerance: impl Fn(&Value) -> f64) -> usize {
 /// The value for a point of the table.
 fn theory(point: &Value) -> f64 {
     match text(point, "id") {
-        "bound_16_fixed" => printed::rounds_bound_corrected(1.1, 5.0),
-        "bound_16_printed" => printed::rounds_bound(1.1, 5.0),
+        "bound_16_fixed" => misprints::rounds_bound_corrected(1.1, 5.0),
+        "bound_16_printed" => misprints::rounds_bound(1.1, 5.0),
         "fig17_aggressive_maxT" => greatest_of_figure_17(|cost| cost.rounds),
         "fig17_aggressive_maxN" => greatest_of_figure_17(|cost| cost.messages),
         _ => of_election(point),
@@ -135,12 +135,12 @@ fn of_election(point: &Value) -> f64 {
     }
     let election = election(params);
     if params["alg"] == "basic_printed" {
-        return printed::basic_messages(&election);
+        return misprints::basic_messages(&election);
     }
     let cost = match &params["c"] {
         _ if id == "optN_basic_1_1_n10000" => election.with_c(1.95).cost(),
-        Value::Number(_) if id.contains("loss_eq21") => printed::with_loss(&election),
-        Value::Number(_) if params["literal"] == true => printed::literal_history(&election),
+        Value::Number(_) if id.contains("loss_eq21") => misprints::with_loss(&election),
+        Value::Number(_) if params["literal"] == true => misprints::literal_history(&election),
         Value::Number(_) if params["alg"] == "estimate" && params["model"] != "eq" => {
             by_pseudocode(&election).expect("an estimate with resets")
         }

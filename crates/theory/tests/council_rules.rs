@@ -51,8 +51,8 @@ fn a_robust_c_fits_and_is_another() {
     }
 }
 
-/// A centre calls nobody before it has its `c`: a robust one must not keep it waiting. It takes about twice as long as the
-/// best; by exact elections with loss, for each number of seats, three hundred times.
+/// A centre calls no host before it has its `c`: a robust one must not keep it waiting. It takes
+/// about twice as long as the best; by exact elections with loss, for each number of seats, three hundred times.
 #[test]
 fn a_robust_c_takes_not_much_longer_than_the_best() {
     for algorithm in [Algorithm::SkipReset, Algorithm::CHOICE] {

@@ -2,10 +2,10 @@
 
 use hustings_theory::council::estimate::{Estimate, by_pseudocode};
 use hustings_theory::council::limit;
+use hustings_theory::council::misprints;
 use hustings_theory::council::optimum::{
     Goal, best_c, robust_c, rule_of_thumb_for_messages, rule_of_thumb_for_rounds, uncertain,
 };
-use hustings_theory::council::printed;
 use hustings_theory::council::top_up::recover;
 use hustings_theory::council::{Algorithm, Election, Knowledge, Loss, Seats};
 
@@ -103,14 +103,14 @@ fn claims_on_rounds_and_messages() {
 /// Claim C5: the numbers hold, the derivation does not.
 #[test]
 fn bound_on_history() {
-    assert_near("(15)", printed::chernoff_bound(1.1, 5.0), 0.00179, 0.01);
-    assert_near("(16)", printed::rounds_bound(1.1, 5.0), 2.467, 3e-4);
+    assert_near("(15)", misprints::chernoff_bound(1.1, 5.0), 0.00179, 0.01);
+    assert_near("(16)", misprints::rounds_bound(1.1, 5.0), 2.467, 3e-4);
     for members in sizes() {
         let rounds = election((1, 1), members, Algorithm::History, 1.1).cost().rounds;
-        assert!(rounds < printed::rounds_bound(1.1, 5.0), "{members}");
+        assert!(rounds < misprints::rounds_bound(1.1, 5.0), "{members}");
     }
     let literal = |algorithm| election((1, 1), 1_000, algorithm, 1.1);
-    let as_printed = printed::literal_history(&literal(Algorithm::History));
+    let as_printed = misprints::literal_history(&literal(Algorithm::History));
     assert!(as_printed.messages > 50.0 * literal(Algorithm::History).cost().messages);
 }
 
@@ -174,7 +174,7 @@ fn equation_21_is_exact_for_the_first_draw_only() {
         loss: Loss { reply: 0.3, multicast: 0.0 },
         ..election((4, 8), 1_000, Algorithm::SkipReset, 5.6)
     };
-    let (exact, printed) = (lossy.cost(), printed::with_loss(&lossy));
+    let (exact, printed) = (lossy.cost(), misprints::with_loss(&lossy));
     let (first, as_printed) = (exact.success_first_round, printed.success_first_round);
     assert_near("first draw", first, as_printed, 1e-12);
     assert_near("all", exact.rounds, printed.rounds, 0.01);

@@ -4,7 +4,7 @@
 use hustings_theory::probabilistic::Model;
 use hustings_theory::probabilistic::cost::{
     first_unicasts, longest_path, mean_multicasts_bound, mean_unicasts_bound, multicasts_bound,
-    time_order, unicasts_bound,
+    unicasts_bound,
 };
 use hustings_theory::probabilistic::detection::{
     detection_bound, detection_bound_by_hash, detection_bound_printed,
@@ -13,7 +13,7 @@ use hustings_theory::probabilistic::factors::{
     e1, e1_exact, e2, e3, e4, e5, log10_of_group_limit, log10_of_group_limit_printed, success_bound,
 };
 use hustings_theory::probabilistic::relay::{
-    agreement, agreement_bound, connected, connected_printed, edge_probability,
+    agreement, agreement_bound, connected, connected_printed, passage_probability,
 };
 use hustings_theory::probabilistic::rounds::{
     mean_messages_bound, mean_rounds_bound, reached_bound,
@@ -201,7 +201,7 @@ fn more_knowledge_and_fewer_losses_help() {
         assert_eq!(agreement_bound(members, 1.0, 0.0), 1.0);
         assert_eq!(agreement(members, 0.0, 0.0), 0.0);
     }
-    assert_close("edge", edge_probability(0.4), 0.64, 1e-15);
+    assert_close("edge", passage_probability(0.4, 0.0), 0.64, 1e-15);
 }
 
 #[test]
@@ -252,7 +252,6 @@ fn p6_costs_do_not_depend_on_the_group() {
         assert_close("mean multicasts", mean_multicasts_bound(&many, k), 1.0 + mean, 1e-12);
         assert_close("first unicasts", first_unicasts(&many, k), 0.4 * mean * k, 1e-6);
         assert!(first_unicasts(&model, k) < mean_unicasts_bound(&model, k));
-        assert_close("time", time_order(&many, k), 1e9 * (1.485 * k + 1.0), 1e-12);
     }
     assert_eq!((longest_path(7.0), longest_path(8.0)), (11, 12));
     // All of four members enter: 4^3/2 unicasts, of any four.

@@ -192,7 +192,7 @@ fn remedy(error: &VoterError) -> &'static str {
 fn remedy_in_a_program(error: &VoterError) -> &'static str {
     match error {
         VoterError::File(OpenError::Missing { .. }) => {
-            ". If the group is new, call `Joining::found_voter` once on each voter before it joins. If this voter has \
+            ". If the group is new, call `GroupOptions::found_voter` once on each voter before it joins. If this voter has \
              voted before, its disk was lost: run `hustings voter init`"
         }
         _ => remedy(error),

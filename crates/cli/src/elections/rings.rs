@@ -190,7 +190,7 @@ fn is_literal(election: &ChangRoberts) -> bool {
     election.config.initiator == chang_roberts::Initiator::Literal
 }
 
-fn cost(election: &ChangRoberts) -> Result<theory::ChangRobertsCost, Failure> {
+fn cost(election: &ChangRoberts) -> Result<theory::RingCost, Failure> {
     let Circle { members, initiators, order, .. } = election.ring;
     let literal = is_literal(election);
     match (literal, initiators.among(members) == members, order) {
@@ -231,7 +231,7 @@ impl Described for ChangRoberts {
         let cost = cost(self)?;
         Ok(without_faults(
             cost.messages,
-            &[("election", cost.messages_election), ("elected", cost.messages_elected)],
+            &[("election", cost.messages_election), ("elected", cost.messages_announcement)],
             cost.delay_hops * conditions.mean_delay().as_secs_f64(),
         ))
     }
@@ -274,7 +274,7 @@ impl Described for ModifiedRing {
             theory::modified_ring(members, self.ring.starters(), modified(self).order_in_theory()?);
         Ok(without_faults(
             cost.messages,
-            &[("election", cost.messages_election), ("coordinator", cost.messages_coordinator)],
+            &[("election", cost.messages_election), ("coordinator", cost.messages_announcement)],
             cost.delay_hops * conditions.mean_delay().as_secs_f64(),
         ))
     }

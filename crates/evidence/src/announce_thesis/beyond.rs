@@ -8,11 +8,12 @@ use hustings_sim::announcing::Perturbation;
 use hustings_sim::convergence::Watch;
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Seeds, Stream, Verb, Who, World};
-use hustings_theory::announce::{Algorithm, Loss, Model};
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant};
 
-use super::super::budget::{Budget, ExperimentError, seed_of};
+use super::super::budget::{Budget, Result, sample_of, seed_of};
 use super::super::evidence::{
-    Evidence, alike, all_below, all_of, average, mean, mean_between, number, numbers, share_above,
+    Evidence, alike, all_below, all_true, average, averages, mean, mean_between, number,
+    share_above,
 };
 use super::listening::{all_listened, listening};
 use super::thesis_fixture::{
@@ -22,16 +23,15 @@ use super::thesis_fixture::{
 /// The greatest priority; priorities are drawn from 0 up to this value.
 const BEST: Priority = Priority((1 << 53) - 1);
 
-pub(super) fn l20(budget: &Budget) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn l20(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let gist = [
-        priority_drives_the_wake_up(budget, &mut evidence)?,
-        byes(budget, &mut evidence)?,
-        queries(budget, &mut evidence)?,
-        several_leaders(budget, &mut evidence)?,
+        priority_drives_the_wake_up(budget, evidence)?,
+        byes(budget, evidence)?,
+        queries(budget, evidence)?,
+        several_leaders(budget, evidence)?,
     ];
-    listen_by_measured_loss(budget, &mut evidence)?;
-    Ok(evidence.sum_up(gist.join("; ")))
+    listen_by_measured_loss(budget, evidence)?;
+    Ok(gist.join("; "))
 }
 
 /// The time after which all have heard the best member, and the cost in messages.
@@ -44,9 +44,9 @@ fn elected_by_priority(
     budget: &Budget,
     runs: u64,
     wake: Wake,
-    model: &Model,
-) -> Result<ByPriority, ExperimentError> {
-    let config = Config { wake, ..config(Algorithm::LeS, model) };
+    model: &AnnounceModel,
+) -> Result<ByPriority> {
+    let config = Config { wake, ..config(Variant::LeS, model) };
     let own = budget.reseeded(seed_of(&format!("{wake:?} {model:?}")));
     let [tmax, messages] = own.samples(runs, |seeds| {
         let (priorities, best) = drawn_priorities(model.members, seeds);
@@ -69,23 +69,20 @@ fn drawn_priorities(members: u64, seeds: Seeds) -> (Vec<Priority>, u32) {
     (priorities, best.unwrap_or(0))
 }
 
-fn priority_drives_the_wake_up(
-    budget: &Budget,
-    evidence: &mut Evidence,
-) -> Result<String, ExperimentError> {
+fn priority_drives_the_wake_up(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u64] = budget.choose(&[30], &[20, 100, 500]);
     let runs = 1_500;
     let mut gist = String::new();
     for &members in sizes {
-        for loss in [Loss::None, Loss::Uncorrelated(0.4)] {
-            let model = Model::of_the_chapter(members, loss);
+        for loss in [MulticastLoss::None, MulticastLoss::Uncorrelated(0.4)] {
+            let model = AnnounceModel::of_the_chapter(members, loss);
             let driven = |chance| {
                 let scale = PriorityScale { chance, ..PriorityScale::up_to(BEST) };
                 elected_by_priority(budget, runs, Wake::ByPriority(scale), &model)
             };
             let blind = elected_by_priority(budget, runs, Wake::Uniform, &model)?;
             let (by_priority, mostly) = (driven(0.0)?, driven(0.1)?);
-            let le_m = held(budget, runs, Algorithm::LeM, &model)?;
+            let le_m = held(budget, runs, Variant::LeM, &model)?;
             let at = format!("N = {members}, {}", name_of(loss));
             evidence.stated(
                 format!(
@@ -132,12 +129,12 @@ const TOLD: u64 = 120;
 
 /// Checks goodbyes: a leader that leaves announces it. The followers with the greatest loss decide
 /// how often.
-fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String, ExperimentError> {
+fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(300, 3_000);
     let measured = Repeat::Measured { miss: MISS };
     let mut gist = String::new();
-    for (loss, listen) in [(Loss::None, 3.0), (Loss::Uncorrelated(0.4), 20.0)] {
-        let model = Model::of_the_chapter(10, loss);
+    for (loss, listen) in [(MulticastLoss::None, 3.0), (MulticastLoss::Uncorrelated(0.4), 20.0)] {
+        let model = AnnounceModel::of_the_chapter(10, loss);
         let after = |perturbation, farewell| {
             let config = Config { farewell, ..listening(listen, &model) };
             reestablished(budget, runs, perturbation, config, &model, listen + 40.0)
@@ -151,14 +148,14 @@ fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String, ExperimentEr
             ),
             all_below(&[missed], &[told]),
         );
-        if loss == Loss::None {
+        if loss == MulticastLoss::None {
             evidence.ours("the same: E[t_s] + 2D", mean(0.7, &told));
             gist = format!("bye: {} for {}", number(average(&told)), number(average(&missed)));
         }
     }
     let fixed = repetitions(ASSUMED_LOSS, MISS);
     for loss in [ASSUMED_LOSS, 0.2, 0.4, 0.6] {
-        let model = Model::of_the_chapter(10, Loss::Uncorrelated(loss));
+        let model = AnnounceModel::of_the_chapter(10, MulticastLoss::Uncorrelated(loss));
         let [missed, byes] = parting(budget, runs, measured, &model)?;
         evidence.ours(
             format!(
@@ -184,9 +181,9 @@ fn parting(
     budget: &Budget,
     runs: u64,
     farewell: Repeat,
-    model: &Model,
-) -> Result<[Sample; 2], ExperimentError> {
-    let config = Config { farewell, assumed_loss: ASSUMED_LOSS, ..config(Algorithm::LeS, model) };
+    model: &AnnounceModel,
+) -> Result<[Sample; 2]> {
+    let config = Config { farewell, assumed_loss: ASSUMED_LOSS, ..config(Variant::LeS, model) };
     let own = budget.reseeded(seed_of(&format!("{farewell:?} {model:?}")));
     let bye = Message::Bye { incarnation: 1 }.kind();
     own.samples(runs, |seeds| {
@@ -203,17 +200,20 @@ fn parting(
 }
 
 /// Checks queries: a member that joins asks for the leader.
-fn queries(budget: &Budget, evidence: &mut Evidence) -> Result<String, ExperimentError> {
+fn queries(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(300, 3_000);
     let election_timeout = time(0.3);
     // Queries pay where announcements are rare.
-    let model = Model { announce_interval: 10.0, ..Model::of_the_chapter(50, Loss::None) };
+    let model = AnnounceModel {
+        announce_interval: 10.0,
+        ..AnnounceModel::of_the_chapter(50, MulticastLoss::None)
+    };
     let ways = [
         Joining::Announce,
         Joining::SuppressThenQuery { election_timeout },
         Joining::Query { election_timeout },
     ];
-    let with = |joining| Config { joining, ..config(Algorithm::LeS, &model) };
+    let with = |joining| Config { joining, ..config(Variant::LeS, &model) };
     let lesser = |joining| {
         let joins = Perturbation::LesserJoins;
         reestablished(budget, runs, joins, with(joining), &model, 40.0)
@@ -260,8 +260,8 @@ fn simultaneous_start(
     budget: &Budget,
     runs: u64,
     config: Config,
-    model: &Model,
-) -> Result<(Sample, Sample), ExperimentError> {
+    model: &AnnounceModel,
+) -> Result<(Sample, Sample)> {
     let [messages, delay] = budget.samples(runs, |seeds| {
         let mut world = group(config, model, seeds);
         // Short steps, so that later messages are not counted.
@@ -276,13 +276,13 @@ fn simultaneous_start(
 }
 
 /// Checks elections of several leaders at once.
-fn several_leaders(budget: &Budget, evidence: &mut Evidence) -> Result<String, ExperimentError> {
+fn several_leaders(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(100, 1_000);
-    let model = Model::of_the_chapter(20, Loss::Uncorrelated(0.4));
+    let model = AnnounceModel::of_the_chapter(20, MulticastLoss::Uncorrelated(0.4));
     let mut costs = Vec::new();
     for leaders in [1, 2, 3] {
-        let config = Config { leaders, ..config(Algorithm::LeS, &model) };
-        let agreed = budget.each(runs, |_, seeds| {
+        let config = Config { leaders, ..config(Variant::LeS, &model) };
+        let results = budget.each(runs, |_, seeds| {
             let mut world = group(config, &model, seeds);
             let agreed = (0..1_000).any(|_| {
                 world.run_until(world.now() + time(model.delay));
@@ -296,24 +296,21 @@ fn several_leaders(budget: &Budget, evidence: &mut Evidence) -> Result<String, E
                 after - messages == 20 * u64::from(leaders) && all_know_the_best(&world, leaders);
             (agreed && stays, messages as f64)
         })?;
-        let good = agreed.iter().filter(|(agreed, _)| *agreed).count();
+        let (agreed, messages): (Vec<bool>, Vec<f64>) = results.into_iter().unzip();
         evidence.stated(
             format!(
                 "N = 20, loss 0.4, number of leaders {leaders}: all come to know exactly so many best, who alone go on, \
                  one announcement each in T_A"
             ),
-            all_of(agreed.len(), good),
+            all_true(&agreed),
         );
-        let mut cost = Sample::new(Kind::Number);
-        agreed.iter().for_each(|(_, messages)| cost.add(*messages));
-        costs.push(cost);
+        costs.push(sample_of(Kind::Number, messages));
     }
     evidence.ours(
         "the same: mean messages until then, 2 leaders against 1, 3 against 2",
         all_below(&costs[1..], &costs[..2]),
     );
-    let costs: Vec<f64> = costs.iter().map(average).collect();
-    Ok(format!("1, 2, 3 leaders: {} messages", numbers(&costs)))
+    Ok(format!("1, 2, 3 leaders: {} messages", averages(&costs)))
 }
 
 fn all_know_the_best(world: &World<Announce, Watch>, leaders: u32) -> bool {
@@ -328,13 +325,10 @@ fn all_know_the_best(world: &World<Announce, Watch>, leaders: u32) -> bool {
 }
 
 /// Checks T_L = k T_A, with k from the loss that listeners measure.
-fn listen_by_measured_loss(
-    budget: &Budget,
-    evidence: &mut Evidence,
-) -> Result<(), ExperimentError> {
+fn listen_by_measured_loss(budget: &Budget, evidence: &mut Evidence) -> Result<()> {
     let runs = budget.choose(50, 500);
     for loss in [0.1, 0.3] {
-        let model = Model::of_the_chapter(10, Loss::Uncorrelated(loss));
+        let model = AnnounceModel::of_the_chapter(10, MulticastLoss::Uncorrelated(loss));
         let fixed = listening(2.0, &model);
         let measured = Config { listen: Listen::Measured { miss: 1e-3 }, ..fixed };
         let astray = |config| all_listened(budget, runs, config, &model, 200.0);

@@ -1,102 +1,91 @@
 //! L1 to L4: the duration of an election.
 
-use hustings_theory::announce::delay::leadership_delay;
-use hustings_theory::announce::rounds::{surplus_announcements, surplus_announcements_for_many};
-use hustings_theory::announce::{Algorithm, Loss, Model, Wake, printed};
-
-use super::super::budget::{Budget, ExperimentError};
-use super::super::evidence::{
-    Comparison, Evidence, average, between, list, means, number, numbers,
+use hustings_theory::announce::announcements::{
+    surplus_announcements, surplus_announcements_for_many,
 };
-use super::thesis_fixture::{all_held, each, held};
+use hustings_theory::announce::delay::leadership_delay;
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, Wake, printed};
 
-fn models(sizes: &[u64], loss: Loss) -> Vec<Model> {
-    let model = |&members: &u64| Model::of_the_chapter(members, loss);
-    sizes.iter().map(model).collect()
+use super::super::budget::{Budget, Result};
+use super::super::evidence::{
+    Comparison, Evidence, average, averages, between, list, means, number, numbers,
+};
+use super::thesis_fixture::{all_held, each, held, models, on_paper};
+
+fn delays(algorithm: Variant, models: &[AnnounceModel]) -> Vec<f64> {
+    on_paper(|model| leadership_delay(algorithm, model), models)
 }
 
-/// Evaluates a formula for several models. The value is NaN where the formula has none.
-fn on_paper(
-    formula: fn(Algorithm, &Model) -> Option<f64>,
-    algorithm: Algorithm,
-    models: &[Model],
-) -> Vec<f64> {
-    let value = |model| formula(algorithm, model).unwrap_or(f64::NAN);
-    models.iter().map(value).collect()
-}
-
-pub(super) fn l1(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l1(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u64] = budget.choose(&[2, 10, 100], &[2, 10, 100, 500]);
     let runs = budget.choose(400, 4_000);
-    let models = models(sizes, Loss::None);
-    let mut evidence = Evidence::default();
+    let models = models(sizes, MulticastLoss::None);
     let mut measured = Vec::new();
     // LE-A has no random element here and is expensive, because all members announce themselves.
     for (algorithm, name, formula, runs) in
-        [(Algorithm::LeA, "LE-A", "D", 20), (Algorithm::LeS, "LE-S", "E[t_s] + D", runs)]
+        [(Variant::LeA, "LE-A", "D", 20), (Variant::LeS, "LE-S", "E[t_s] + D", runs)]
     {
         let held = all_held(budget, runs, algorithm, &models)?;
         measured = each(&held, |it| it.delay);
         evidence.stated(
             format!("N = {}: mean delay of {name}, {formula}", list(sizes)),
-            means(&on_paper(leadership_delay, algorithm, &models), &measured),
+            means(&delays(algorithm, &models), &measured),
         );
     }
-    let late =
-        Model { wake: Wake::Exponential { rate: 10.0 }, ..Model::of_the_chapter(50, Loss::None) };
-    let held = held(budget, runs, Algorithm::LeS, &late)?;
+    let late = AnnounceModel {
+        wake: Wake::Exponential { rate: 10.0 },
+        ..AnnounceModel::of_the_chapter(50, MulticastLoss::None)
+    };
+    let held = held(budget, runs, Variant::LeS, &late)?;
     evidence.ours(
         "N = 50, wake-ups mostly late (exponential, rate 10): mean delay of LE-S, E[t_s] + D",
-        means(&on_paper(leadership_delay, Algorithm::LeS, &[late]), &[held.delay]),
+        means(&delays(Variant::LeS, &[late]), &[held.delay]),
     );
-    let delays: Vec<f64> = measured.iter().map(average).collect();
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "LE-A {}; LE-S {} at N = {}, on paper 0.6",
         number(models[0].delay),
-        numbers(&delays),
+        averages(&measured),
         list(sizes)
-    )))
+    ))
 }
 
-pub(super) fn l2(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l2(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let losses = [0.1, 0.4, 0.8];
     let runs = budget.choose(300, 4_000);
-    let mut evidence = Evidence::default();
     let mut gist = Vec::new();
     for members in budget.choose([2, 50], [2, 100]) {
-        let model = |&loss: &f64| Model::of_the_chapter(members, Loss::Correlated(loss));
-        let models: Vec<Model> = losses.iter().map(model).collect();
-        for (algorithm, name) in [(Algorithm::LeA, "LE-A"), (Algorithm::LeS, "LE-S")] {
+        let model =
+            |&loss: &f64| AnnounceModel::of_the_chapter(members, MulticastLoss::Correlated(loss));
+        let models: Vec<AnnounceModel> = losses.iter().map(model).collect();
+        for (algorithm, name) in [(Variant::LeA, "LE-A"), (Variant::LeS, "LE-S")] {
             let held = all_held(budget, runs, algorithm, &models)?;
-            let expected = on_paper(leadership_delay, algorithm, &models);
             evidence.stated(
                 format!("N = {members}, loss {}: mean delay of {name}", list(&losses)),
-                means(&expected, &each(&held, |it| it.delay)),
+                means(&delays(algorithm, &models), &each(&held, |it| it.delay)),
             );
-            if algorithm == Algorithm::LeS {
+            if algorithm == Variant::LeS {
                 let measured = number(average(&held[1].delay));
                 gist.push(format!("N = {members} {measured}"));
             }
         }
     }
-    Ok(evidence.sum_up(format!("LE-S, loss 0.4: {}, on paper 1.2667 for every N", gist.join(", "))))
+    Ok(format!("LE-S, loss 0.4: {}, on paper 1.2667 for every N", gist.join(", ")))
 }
 
-pub(super) fn l3(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l3(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u64] = budget.choose(&[2, 10, 50], &[2, 10, 100, 500]);
     let runs = budget.choose(300, 4_000);
     let loss = 0.4;
-    let mut evidence = Evidence::default();
     let mut gist = String::new();
     for (algorithm, name, sizes) in
-        [(Algorithm::LeA, "LE-A", &sizes[..2]), (Algorithm::LeS, "LE-S", sizes)]
+        [(Variant::LeA, "LE-A", &sizes[..2]), (Variant::LeS, "LE-S", sizes)]
     {
-        let models = models(sizes, Loss::Uncorrelated(loss));
+        let models = models(sizes, MulticastLoss::Uncorrelated(loss));
         let ns = list(sizes);
         let held = all_held(budget, runs, algorithm, &models)?;
         let measured = each(&held, |it| it.delay);
-        let as_printed = on_paper(printed::leadership_delay, algorithm, &models);
-        let corrected = on_paper(leadership_delay, algorithm, &models);
+        let as_printed = on_paper(|model| printed::leadership_delay(algorithm, model), &models);
+        let corrected = delays(algorithm, &models);
         gist = format!(
             "{name}, N = {}: {}; printed {}, corrected {}",
             sizes[1],
@@ -123,17 +112,17 @@ pub(super) fn l3(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "the same, N = 80: no digit is left, the error exceeds the value",
         between(1.0, f64::INFINITY, (summed(80) / stable(80) - 1.0).abs()),
     );
-    Ok(evidence.sum_up(gist))
+    Ok(gist)
 }
 
-pub(super) fn l4(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l4(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let loss = 0.4;
-    let surplus = |members: u64| surplus_announcements(Loss::Uncorrelated(loss), members - 1);
+    let surplus =
+        |members: u64| surplus_announcements(MulticastLoss::Uncorrelated(loss), members - 1);
     let powers: Vec<u64> = (1..=6).map(|power| 10_u64.pow(power)).collect();
     let growth: Vec<f64> =
         powers.windows(2).map(|pair| surplus(pair[1]) - surplus(pair[0])).collect();
     let per_decade = 10_f64.ln() / (1.0 / loss).ln();
-    let mut evidence = Evidence::default();
     evidence.stated(
         "loss 0.4, on paper: the delay levels off, it grows less from N = 10^5 to 10^6 than half of \
          what it grows from 10 to 100",
@@ -154,16 +143,16 @@ pub(super) fn l4(budget: &Budget) -> Result<Evidence, ExperimentError> {
 
     // With hardly any delay few members announce themselves, and large groups are affordable.
     let sizes: &[u64] = budget.choose(&[10, 100, 1_000], &[10, 100, 1_000, 10_000, 100_000]);
-    let model = |&members: &u64| Model {
+    let model = |&members: &u64| AnnounceModel {
         delay: 1e-4,
-        ..Model::of_the_chapter(members, Loss::Uncorrelated(loss))
+        ..AnnounceModel::of_the_chapter(members, MulticastLoss::Uncorrelated(loss))
     };
-    let models: Vec<Model> = sizes.iter().map(model).collect();
+    let models: Vec<AnnounceModel> = sizes.iter().map(model).collect();
     let expected: Vec<f64> = sizes.iter().map(|&members| 1.0 + surplus(members)).collect();
     let mut rounds = Vec::new();
     for model in &models {
         let runs = budget.choose(100, if model.members > 1_000 { 100 } else { 1_000 });
-        rounds.push(held(budget, runs, Algorithm::LeS, model)?.rounds);
+        rounds.push(held(budget, runs, Variant::LeS, model)?.rounds);
     }
     evidence.ours(
         format!(
@@ -173,11 +162,11 @@ pub(super) fn l4(budget: &Budget) -> Result<Evidence, ExperimentError> {
         means(&expected, &rounds),
     );
     let delays: Vec<f64> = powers.iter().map(|&members| surplus(members)).collect();
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "loss 0.4, N = 10 to 10^6: {} T_A; {} more for every factor of ten, without end",
         numbers(&delays),
         number(per_decade)
-    )))
+    ))
 }
 
 /// Expects all values within 0.02 of `expected`.

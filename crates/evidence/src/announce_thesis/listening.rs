@@ -4,19 +4,19 @@ use hustings_protocol::Instant;
 use hustings_protocol::announce::{Config, Heartbeat, Listen};
 use hustings_sim::Seeds;
 use hustings_sim::statistics::{Kind, Sample};
+use hustings_theory::announce::announcements::{listen_multiple, surplus_announcements};
 use hustings_theory::announce::messages::messages_until_heard;
 use hustings_theory::announce::reestablishment::{
     false_departure, inconsistent_fraction, inconsistent_fraction_of_any,
 };
-use hustings_theory::announce::rounds::{listen_multiple, surplus_announcements};
-use hustings_theory::announce::{Algorithm, Loss, Model, printed};
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, printed};
 
-use super::super::budget::{Budget, ExperimentError, seed_of};
+use super::super::budget::{Budget, Result, sample_of, seed_of};
 use super::super::evidence::{
-    Evidence, all_of, average, equal, estimated, list, mean, mean_between, means, number,
+    Evidence, all_true, average, equal, estimated, list, mean, mean_between, means, number,
     share_above,
 };
-use super::thesis_fixture::{all_held, config, converge, each, group, instant, time};
+use super::thesis_fixture::{all_held, config, converge, each, group, instant, on_paper, time};
 
 /// The time at which a group counts as settled. Measurements start then.
 const SETTLED: f64 = 50.0;
@@ -32,7 +32,7 @@ struct Watched {
 }
 
 /// Observes the listeners during `span`.
-fn listened(config: Config, model: &Model, span: f64, seeds: Seeds) -> Watched {
+fn listened(config: Config, model: &AnnounceModel, span: f64, seeds: Seeds) -> Watched {
     let (from, to) = (instant(SETTLED), instant(SETTLED + span));
     let mut world = group(config, model, seeds);
     world.run_until(to + time(AFTERMATH));
@@ -45,8 +45,8 @@ fn listened(config: Config, model: &Model, span: f64, seeds: Seeds) -> Watched {
     }
 }
 
-pub(super) fn listening(listen: f64, model: &Model) -> Config {
-    Config { listen: Listen::For(time(listen)), ..config(Algorithm::LeS, model) }
+pub(super) fn listening(listen: f64, model: &AnnounceModel) -> Config {
+    Config { listen: Listen::For(time(listen)), ..config(Variant::LeS, model) }
 }
 
 /// Returns the fraction of time astray and the length of each interval, over all runs.
@@ -54,23 +54,21 @@ pub(super) fn all_listened(
     budget: &Budget,
     runs: u64,
     config: Config,
-    model: &Model,
+    model: &AnnounceModel,
     span: f64,
-) -> Result<(Sample, Sample), ExperimentError> {
+) -> Result<(Sample, Sample)> {
     let own = budget.reseeded(seed_of(&format!("{config:?} {model:?}")));
-    let (mut astray, mut spells) = (Sample::new(Kind::Fraction), Sample::new(Kind::Number));
-    for watched in own.each(runs, |_, seeds| listened(config, model, span, seeds))? {
-        astray.add(watched.astray);
-        watched.spells.iter().for_each(|&spell| spells.add(spell));
-    }
-    Ok((astray, spells))
+    let watched = own.each(runs, |_, seeds| listened(config, model, span, seeds))?;
+    Ok((
+        sample_of(Kind::Fraction, watched.iter().map(|it| it.astray)),
+        sample_of(Kind::Number, watched.into_iter().flat_map(|it| it.spells)),
+    ))
 }
 
-pub(super) fn l6(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l6(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(100, 1_000);
     let span = 400.0;
-    let mut evidence = Evidence::default();
-    let lossless = Model::of_the_chapter(2, Loss::None);
+    let lossless = AnnounceModel::of_the_chapter(2, MulticastLoss::None);
     let (astray, spells) = all_listened(budget, runs, listening(0.6, &lossless), &lossless, span)?;
     evidence.stated(
         "no loss, T_L = 0.6 T_A: time astray after a false departure, T_A - T_L",
@@ -81,7 +79,7 @@ pub(super) fn l6(budget: &Budget) -> Result<Evidence, ExperimentError> {
         mean(printed::inconsistent_fraction(&lossless, 0.6), &astray),
     );
 
-    let lossy = Model::of_the_chapter(2, Loss::Correlated(0.4));
+    let lossy = AnnounceModel::of_the_chapter(2, MulticastLoss::Correlated(0.4));
     let mut gist = String::new();
     for listen in [2.0, 2.5, 3.0] {
         let (astray, spells) = all_listened(budget, runs, listening(listen, &lossy), &lossy, span)?;
@@ -110,39 +108,36 @@ pub(super) fn l6(budget: &Budget) -> Result<Evidence, ExperimentError> {
             );
         }
     }
-    let group = Model::of_the_chapter(10, Loss::Uncorrelated(0.4));
+    let group = AnnounceModel::of_the_chapter(10, MulticastLoss::Uncorrelated(0.4));
     let (any, _) = all_listened(budget, runs, listening(4.0, &group), &group, span)?;
     evidence.ours(
         "N = 10, uncorrelated loss 0.4, T_L = 4 T_A: time in which any is astray, 1-(1-l^k)^(N-1)",
         mean(inconsistent_fraction_of_any(&group, 4.0), &any),
     );
-    Ok(evidence.sum_up(gist))
+    Ok(gist)
 }
 
-pub(super) fn l12(budget: &Budget) -> Result<Evidence, ExperimentError> {
-    let model = Model::of_the_chapter(10, Loss::None);
+pub(super) fn l12(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
+    let model = AnnounceModel::of_the_chapter(10, MulticastLoss::None);
     let runs = budget.choose(50, 1_000);
     let (listen, span) = (2.5, 60.0);
     let with = |heartbeat| Config { heartbeat, ..listening(listen, &model) };
-    let missed = |heartbeat| -> Result<usize, ExperimentError> {
-        let watched = budget.each(runs, |_, seeds| {
-            !listened(with(heartbeat), &model, span, seeds).spells.is_empty()
-        })?;
-        Ok(watched.into_iter().filter(|missed| *missed).count())
+    let none_missed = |heartbeat| {
+        budget
+            .each(runs, |_, seeds| listened(with(heartbeat), &model, span, seeds).spells.is_empty())
     };
-    let all = runs as usize;
-    let (to_the_letter, restarted) = (missed(Heartbeat::Ignored)?, missed(Heartbeat::Restarts)?);
-    let mut evidence = Evidence::default();
+    let to_the_letter = none_missed(Heartbeat::Ignored)?;
+    let restarted = none_missed(Heartbeat::Restarts)?;
     evidence.stated(
         format!(
             "N = 10, no loss, T_L = {listen} T_A, line 6 as printed: runs in which nobody misses a leader \
              that is there, over {span} T_A"
         ),
-        all_of(all, all - to_the_letter),
+        all_true(&to_the_letter),
     );
     evidence.corrected(
         "the same, if the leader's heartbeats restart the timer too: >= for >",
-        all_of(all, all - restarted),
+        all_true(&restarted),
     );
     let (astray, spells) = all_listened(budget, runs, with(Heartbeat::Ignored), &model, span)?;
     // A timer set at one heartbeat expires after 2.5 T_A. The heartbeat at 3 T_A counts as a new
@@ -155,36 +150,38 @@ pub(super) fn l12(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "the same: fraction of time astray, once in 3 T_A",
         mean((3.0 - listen) / 3.0, &astray),
     );
-    Ok(evidence.sum_up(format!(
-        "as printed {to_the_letter} of {all} groups miss a healthy leader, and are astray for {} of the time; \
-         corrected {restarted}",
-        estimated(&astray)
-    )))
+    let missed = |runs: &[bool]| runs.iter().filter(|&&none_missed| !none_missed).count();
+    Ok(format!(
+        "as printed {} of {runs} groups miss a healthy leader, and are astray for {} of the time; \
+         corrected {}",
+        missed(&to_the_letter),
+        estimated(&astray),
+        missed(&restarted)
+    ))
 }
 
-pub(super) fn l19(budget: &Budget) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
-    let repeating = announce_interval(budget, &mut evidence)?;
-    let astray = listen_interval(budget, &mut evidence)?;
-    Ok(evidence.sum_up(format!(
+pub(super) fn l19(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
+    let repeating = announce_interval(budget, evidence)?;
+    let astray = listen_interval(budget, evidence)?;
+    Ok(format!(
         "T_A = 1 < T_S + D: {} of elections repeat themselves; loss 0.4, T_L = T_A: astray for {} of the time",
         number(repeating),
         number(astray)
-    )))
+    ))
 }
 
 /// T_A >= T_S + D: measures how often a member announces itself twice before it can have heard the
 /// leader.
-fn announce_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64, ExperimentError> {
+fn announce_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64> {
     let runs = budget.choose(400, 10_000);
     let members = 50;
-    let with = |announce_interval| Model {
+    let with = |announce_interval| AnnounceModel {
         announce_interval,
-        ..Model::of_the_chapter(members, Loss::None)
+        ..AnnounceModel::of_the_chapter(members, MulticastLoss::None)
     };
-    let repeats = |model: &Model| {
+    let repeats = |model: &AnnounceModel| {
         budget.share(runs, |seeds| {
-            let mut world = group(config(Algorithm::LeS, model), model, seeds);
+            let mut world = group(config(Variant::LeS, model), model, seeds);
             converge(&mut world, time(model.announce_interval));
             let hearing = world.trace().hearing();
             let until_heard = hearing.convergence().map(|end| end.messages);
@@ -200,12 +197,9 @@ fn announce_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64, Ex
     evidence
         .stated("the same, T_A = T_S as in the chapter's own figures", share_above(0.0, &paper));
     let intervals = [0.25, 0.5, 1.0, 1.1, 2.0];
-    let models: Vec<Model> = intervals.iter().map(|&interval| with(interval)).collect();
-    let held = all_held(budget, runs / 4, Algorithm::LeS, &models)?;
-    let expected: Vec<f64> = models
-        .iter()
-        .map(|model| messages_until_heard(Algorithm::LeS, model).unwrap_or(f64::NAN))
-        .collect();
+    let models: Vec<AnnounceModel> = intervals.iter().map(|&interval| with(interval)).collect();
+    let held = all_held(budget, runs / 4, Variant::LeS, &models)?;
+    let expected = on_paper(|model| messages_until_heard(Variant::LeS, model), &models);
     evidence.ours(
         format!("the same, T_A = {}: mean messages", list(&intervals)),
         means(&expected, &each(&held, |it| it.messages)),
@@ -214,11 +208,11 @@ fn announce_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64, Ex
 }
 
 /// T_L = k T_A: measures which k suffices.
-fn listen_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64, ExperimentError> {
+fn listen_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64> {
     let runs = budget.choose(100, 1_000);
     let span = 400.0;
-    let loss = Loss::Uncorrelated(0.4);
-    let pair = Model::of_the_chapter(2, loss);
+    let loss = MulticastLoss::Uncorrelated(0.4);
+    let pair = AnnounceModel::of_the_chapter(2, loss);
     let lost = surplus_announcements(loss, 1);
     let mut on_threshold = f64::NAN;
     for multiple in [1.0, 2.0, 4.0] {
@@ -240,7 +234,7 @@ fn listen_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64, Expe
             mean(inconsistent_fraction(&pair, multiple), &astray),
         );
     }
-    let group = Model::of_the_chapter(10, loss);
+    let group = AnnounceModel::of_the_chapter(10, loss);
     let chance = 0.01;
     let multiple = f64::from(listen_multiple(loss, group.receivers(), chance));
     let (astray, _) = all_listened(budget, runs, listening(multiple, &group), &group, span)?;

@@ -1,43 +1,49 @@
 //! L8, L9, L11 and L18: the cost of an election in messages.
 
+use hustings_sim::statistics::Sample;
 use hustings_theory::announce::messages::{first_round_messages, messages_until_heard};
-use hustings_theory::announce::{Algorithm, Loss, Model, Wake, printed, recurrence};
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, Wake, printed, recurrence};
 
-use super::super::budget::{Budget, ExperimentError};
+use super::super::budget::{Budget, Result};
 use super::super::evidence::{
-    Evidence, all_below, average, between, equal, estimated, list, mean, mean_between, means,
-    number, numbers,
+    Evidence, all_below, average, averages, between, equal, estimated, list, mean, mean_between,
+    means, number, numbers,
 };
 use super::printed_rounds::PrintedRounds;
-use super::thesis_fixture::{all_held, each, held};
+use super::thesis_fixture::{AnnounceResults, all_held, each, held, models, on_paper};
 
-const LE_S: Algorithm = Algorithm::LeS;
+const LE_S: Variant = Variant::LeS;
 
-fn first_round(model: &Model) -> f64 {
-    first_round_messages(LE_S, model).unwrap_or(f64::NAN)
+fn first_round(models: &[AnnounceModel]) -> Vec<f64> {
+    on_paper(|model| first_round_messages(LE_S, model), models)
 }
 
-fn until_heard(model: &Model) -> f64 {
-    messages_until_heard(LE_S, model).unwrap_or(f64::NAN)
+fn until_heard(models: &[AnnounceModel]) -> Vec<f64> {
+    on_paper(|model| messages_until_heard(LE_S, model), models)
 }
 
-pub(super) fn l8(budget: &Budget) -> Result<Evidence, ExperimentError> {
+fn messages(held: &[AnnounceResults]) -> Vec<Sample> {
+    each(held, |it| it.messages)
+}
+
+pub(super) fn l8(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u64] = budget.choose(&[2, 10, 100], &[2, 10, 100, 500]);
     let runs = budget.choose(300, 3_000);
-    let mut evidence = Evidence::default();
     let mut gist = String::new();
     for delay in [0.0, 0.1, 0.3] {
-        let model = |&members: &u64| Model { delay, ..Model::of_the_chapter(members, Loss::None) };
-        let models: Vec<Model> = sizes.iter().map(model).collect();
+        let model = |&members: &u64| AnnounceModel {
+            delay,
+            ..AnnounceModel::of_the_chapter(members, MulticastLoss::None)
+        };
+        let models: Vec<AnnounceModel> = sizes.iter().map(model).collect();
         let held = all_held(budget, runs, LE_S, &models)?;
-        let expected: Vec<f64> = models.iter().map(first_round).collect();
+        let expected = first_round(&models);
         let measured = each(&held, |it| it.first_messages);
         if delay == 0.1 {
-            let counts: Vec<f64> = measured.iter().map(average).collect();
             gist = format!(
                 "D = 0.1, N = {}: {}; the integral gives {}",
                 list(sizes),
-                numbers(&counts),
+                averages(&measured),
                 numbers(&expected)
             );
         }
@@ -45,32 +51,23 @@ pub(super) fn l8(budget: &Budget) -> Result<Evidence, ExperimentError> {
             format!("D = {delay} T_S, N = {}: mean messages of the first round", list(sizes)),
             means(&expected, &measured),
         );
-        let all: Vec<f64> = models.iter().map(until_heard).collect();
         evidence.ours(
             "the same: mean messages until all have heard the leader",
-            means(&all, &each(&held, |it| it.messages)),
+            means(&until_heard(&models), &messages(&held)),
         );
     }
-    Ok(evidence.sum_up(gist))
+    Ok(gist)
 }
 
-pub(super) fn l9(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l9(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u64] = budget.choose(&[2, 10, 100], &[2, 10, 100, 500]);
     let runs = budget.choose(300, 3_000);
-    let models: Vec<Model> = sizes
-        .iter()
-        .map(|&members| Model::of_the_chapter(members, Loss::Correlated(0.4)))
-        .collect();
+    let models = models(sizes, MulticastLoss::Correlated(0.4));
     let held = all_held(budget, runs, LE_S, &models)?;
     let measured = each(&held, |it| it.first_messages);
-    let as_printed: Vec<f64> = models
-        .iter()
-        .map(|model| printed::first_round_messages_of_le_s(model).unwrap_or(f64::NAN))
-        .collect();
-    let corrected: Vec<f64> = models.iter().map(first_round).collect();
-    let all: Vec<f64> = models.iter().map(until_heard).collect();
+    let as_printed = on_paper(printed::first_round_messages_of_le_s, &models);
+    let corrected = first_round(&models);
     let ns = list(sizes);
-    let mut evidence = Evidence::default();
     evidence.stated(
         format!("loss 0.4, N = {ns}: mean messages of the first round, as printed"),
         means(&as_printed, &measured),
@@ -81,25 +78,27 @@ pub(super) fn l9(budget: &Budget) -> Result<Evidence, ExperimentError> {
     );
     evidence.ours(
         "the same: mean messages of all rounds until all have heard the leader",
-        means(&all, &each(&held, |it| it.messages)),
+        means(&until_heard(&models), &messages(&held)),
     );
     let last = sizes.len() - 1;
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "N = {}: {}; printed {}, corrected {}",
         sizes[last],
         estimated(&measured[last]),
         number(as_printed[last]),
         number(corrected[last])
-    )))
+    ))
 }
 
-pub(super) fn l11(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l11(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let losses = [0.1, 0.4, 0.7];
     let runs = budget.choose(500, 20_000);
-    let mut evidence = Evidence::default();
     let mut gist = String::new();
     for loss in losses {
-        let pair = Model { delay: 0.0, ..Model::of_the_chapter(2, Loss::Uncorrelated(loss)) };
+        let pair = AnnounceModel {
+            delay: 0.0,
+            ..AnnounceModel::of_the_chapter(2, MulticastLoss::Uncorrelated(loss))
+        };
         let measured = held(budget, runs, LE_S, &pair)?.messages;
         let as_printed = PrintedRounds::new(2, loss).expected_messages();
         evidence.stated(
@@ -135,17 +134,17 @@ pub(super) fn l11(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "one process, Q(1, 1, r) = 1: messages expected of 100 rounds, and no limit to their sum",
         equal(&100.0, &announced),
     );
-    table(budget, &mut evidence)?;
-    Ok(evidence.sum_up(gist))
+    table(budget, evidence)?;
+    Ok(gist)
 }
 
 /// Measures the cost with delay and loss for each receiver, N up to a million. No formula is known.
-fn table(budget: &Budget, evidence: &mut Evidence) -> Result<(), ExperimentError> {
+fn table(budget: &Budget, evidence: &mut Evidence) -> Result<()> {
     let sizes: &[u64] = budget.choose(&[100, 1_000], &[100, 1_000, 10_000, 100_000, 1_000_000]);
     for &members in sizes {
-        let model = at_scale(members, Loss::Uncorrelated(SCALE_LOSS));
+        let model = at_scale(members, MulticastLoss::Uncorrelated(SCALE_LOSS));
         let measured = held(budget, runs_at_scale(budget, members), LE_S, &model)?.messages;
-        let least = until_heard(&at_scale(members, Loss::Correlated(SCALE_LOSS)));
+        let least = until_heard(&[at_scale(members, MulticastLoss::Correlated(SCALE_LOSS))])[0];
         evidence.ours(
             format!(
                 "N = {members}, D = T_S/1000, loss {SCALE_LOSS} for each receiver: mean messages until all have \
@@ -161,8 +160,8 @@ pub(super) const SCALE_LOSS: f64 = 0.1;
 
 /// Returns the model of a group on a fast network: a delay of a millisecond where wake-ups spread
 /// over a second.
-pub(super) fn at_scale(members: u64, loss: Loss) -> Model {
-    Model { delay: 1e-3, ..Model::of_the_chapter(members, loss) }
+pub(super) fn at_scale(members: u64, loss: MulticastLoss) -> AnnounceModel {
+    AnnounceModel { delay: 1e-3, ..AnnounceModel::of_the_chapter(members, loss) }
 }
 
 /// Returns the number of runs. The larger the group, the less its runs vary and the longer they
@@ -177,22 +176,23 @@ pub(super) fn runs_at_scale(budget: &Budget, members: u64) -> u64 {
     budget.choose(full / 10, full).max(5)
 }
 
-pub(super) fn l18(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l18(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(300, 4_000);
-    let with = |wake, members: u64| Model { wake, ..Model::of_the_chapter(members, Loss::None) };
+    let with = |wake, members: u64| AnnounceModel {
+        wake,
+        ..AnnounceModel::of_the_chapter(members, MulticastLoss::None)
+    };
     let exponential = Wake::Exponential { rate: 10.0 };
-    let cheaper = |members: &u64| {
-        first_round(&with(exponential, *members)) < first_round(&with(Wake::Uniform, *members))
+    let cheaper = |&members: &u64| {
+        let of = |wake| first_round(&[with(wake, members)])[0];
+        of(exponential) < of(Wake::Uniform)
     };
     let crossing = (2..=1_000).find(cheaper);
-    let mut evidence = Evidence::default();
     let sizes: &[u64] = budget.choose(&[10, 200], &[10, 100, 200, 500]);
-    let of = |wake, sizes: &[u64]| {
-        let models: Vec<Model> = sizes.iter().map(|&members| with(wake, members)).collect();
-        all_held(budget, runs, LE_S, &models)
-    };
-    let (uniform, late) = (of(Wake::Uniform, sizes)?, of(exponential, sizes)?);
-    let messages = |held: &[super::thesis_fixture::AnnounceResults]| each(held, |it| it.messages);
+    let models =
+        |wake| sizes.iter().map(|&members| with(wake, members)).collect::<Vec<AnnounceModel>>();
+    let of = |wake| all_held(budget, runs, LE_S, &models(wake));
+    let (uniform, late) = (of(Wake::Uniform)?, of(exponential)?);
     let ns = list(&sizes[1..]);
     evidence.stated(
         format!("no loss, N = {ns}: mean messages, exponential (rate 10) against uniform wake-up"),
@@ -209,11 +209,9 @@ pub(super) fn l18(budget: &Budget) -> Result<Evidence, ExperimentError> {
     for (name, wake, held) in
         [("uniform", Wake::Uniform, &uniform), ("exponential", exponential, &late)]
     {
-        let expected: Vec<f64> =
-            sizes.iter().map(|&members| until_heard(&with(wake, members))).collect();
         evidence.ours(
             format!("{name} wake-up, N = {}: mean messages, on paper", list(sizes)),
-            means(&expected, &messages(held)),
+            means(&until_heard(&models(wake)), &messages(held)),
         );
     }
     evidence.ours(
@@ -221,7 +219,7 @@ pub(super) fn l18(budget: &Budget) -> Result<Evidence, ExperimentError> {
         all_below(&each(&late, |it| it.tmax), &each(&uniform, |it| it.tmax)),
     );
     let last = sizes.len() - 1;
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "N = {}: {} messages instead of {}, at tmax {} instead of {}; cheaper from N = {} on",
         sizes[last],
         number(average(&late[last].messages)),
@@ -229,5 +227,5 @@ pub(super) fn l18(budget: &Budget) -> Result<Evidence, ExperimentError> {
         number(average(&late[last].tmax)),
         number(average(&uniform[last].tmax)),
         crossing.map_or_else(|| "no".to_owned(), |members| members.to_string())
-    )))
+    ))
 }

@@ -1,40 +1,36 @@
 //! L10: the distribution of the messages of the first round.
 
-use hustings_sim::statistics::{Kind, Sample};
-use hustings_theory::announce::{Algorithm, Loss, Model, printed, recurrence};
+use hustings_sim::statistics::Sample;
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, printed, recurrence};
 
-use super::super::budget::{Budget, ExperimentError, seed_of};
-use super::super::evidence::{Evidence, average, between, list, means, number, numbers};
+use super::super::budget::{Budget, Result, seed_of, share_of};
+use super::super::evidence::{Evidence, average, averages, between, list, means, number, numbers};
 use super::thesis_fixture::{config, converge, group, held, time};
 
 const LOSS: f64 = 0.4;
 
-fn without_delay(members: u64) -> Model {
-    Model { delay: 0.0, ..Model::of_the_chapter(members, Loss::Uncorrelated(LOSS)) }
+fn without_delay(members: u64) -> AnnounceModel {
+    AnnounceModel {
+        delay: 0.0,
+        ..AnnounceModel::of_the_chapter(members, MulticastLoss::Uncorrelated(LOSS))
+    }
 }
 
 /// Measures the share of runs with each number of messages in the first round, from 1 to N.
-fn shares(budget: &Budget, runs: u64, members: u64) -> Result<Vec<Sample>, ExperimentError> {
+fn shares(budget: &Budget, runs: u64, members: u64) -> Result<Vec<Sample>> {
     let model = without_delay(members);
     let own = budget.reseeded(seed_of(&format!("shares {members}")));
     let counts = own.each(runs, |_, seeds| {
-        let mut world = group(config(Algorithm::LeS, &model), &model, seeds);
+        let mut world = group(config(Variant::LeS, &model), &model, seeds);
         converge(&mut world, time(model.announce_interval));
         world.trace().hearing().first_round_messages()
     })?;
-    let share = |messages| {
-        let mut share = Sample::new(Kind::Proportion);
-        for &count in &counts {
-            share.add(f64::from(u8::from(count == messages)));
-        }
-        share
-    };
+    let share = |messages| share_of(counts.iter().map(|&count| count == messages));
     Ok((1..=members).map(share).collect())
 }
 
-pub(super) fn l10(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l10(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(5_000, 50_000);
-    let mut evidence = Evidence::default();
     let mut gist = String::new();
     for members in [2, 3, 5] {
         let shares = shares(budget, runs, members)?;
@@ -47,10 +43,9 @@ pub(super) fn l10(budget: &Budget) -> Result<Evidence, ExperimentError> {
         evidence
             .corrected("the same, given that those who sent woke early", means(corrected, &shares));
         if members == 3 {
-            let measured: Vec<f64> = shares.iter().map(average).collect();
             gist = format!(
                 "Q(i, 3): {}; printed {}, corrected {}",
-                numbers(&measured),
+                averages(&shares),
                 numbers(as_printed),
                 numbers(corrected)
             );
@@ -60,11 +55,11 @@ pub(super) fn l10(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let mut measured = Vec::new();
     for &members in sizes {
         let few = budget.choose(300, 2_000);
-        let held = held(budget, few, Algorithm::LeS, &without_delay(members))?;
+        let held = held(budget, few, Variant::LeS, &without_delay(members))?;
         measured.push(held.first_messages);
     }
-    let on_paper = |mean: fn(u64, f64) -> f64| -> Vec<f64> {
-        sizes.iter().map(|&members| mean(members, LOSS)).collect()
+    let on_paper = |mean: fn(u64, f64) -> f64| {
+        sizes.iter().map(|&members| mean(members, LOSS)).collect::<Vec<f64>>()
     };
     evidence.stated(
         format!("N = {}: mean messages of the first round, as printed", list(sizes)),
@@ -85,10 +80,10 @@ pub(super) fn l10(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "the same: the corrected mean grows by ln 4/(1 + l ln l/(1-l))",
         between(-1e-3, 1e-3, step - recurrence::growth(LOSS) * 4_f64.ln()),
     );
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "{gist}; mean at N = 100 {}, printed {}, corrected {}",
         number(average(&measured[1])),
         number(printed::mean_messages(100, LOSS)),
         number(recurrence::mean_messages(100, LOSS))
-    )))
+    ))
 }

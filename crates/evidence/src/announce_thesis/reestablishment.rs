@@ -4,9 +4,9 @@ use hustings_protocol::announce::{Config, Listen};
 use hustings_sim::announcing::Perturbation;
 use hustings_sim::statistics::Sample;
 use hustings_theory::announce::reestablishment::{greater_joiner, leader_departure, lesser_joiner};
-use hustings_theory::announce::{Algorithm, Loss, Model, printed};
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, printed};
 
-use super::super::budget::{Budget, ExperimentError};
+use super::super::budget::{Budget, Result};
 use super::super::evidence::{Evidence, average, mean, number};
 use super::thesis_fixture::{config, name_of, reestablished, time};
 
@@ -16,17 +16,20 @@ const LISTEN: f64 = 20.0;
 /// The time by which all have heard a new leader.
 const ELECTION_TIMEOUT: f64 = 40.0;
 
-pub(super) fn l5(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l5(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u64] = budget.choose(&[10], &[10, 50]);
     let runs = budget.choose(200, 4_000);
-    let mut evidence = Evidence::default();
     let mut gist = Vec::new();
     for &members in sizes {
-        for loss in [Loss::None, Loss::Correlated(LOSS), Loss::Uncorrelated(LOSS)] {
+        for loss in [
+            MulticastLoss::None,
+            MulticastLoss::Correlated(LOSS),
+            MulticastLoss::Uncorrelated(LOSS),
+        ] {
             let name = name_of(loss);
-            let model = Model::of_the_chapter(members, loss);
+            let model = AnnounceModel::of_the_chapter(members, loss);
             let listening =
-                Config { listen: Listen::For(time(LISTEN)), ..config(Algorithm::LeS, &model) };
+                Config { listen: Listen::For(time(LISTEN)), ..config(Variant::LeS, &model) };
             let dies = Perturbation::LeaderDies;
             let election_timeout = LISTEN + ELECTION_TIMEOUT;
             let measured = reestablished(budget, runs, dies, listening, &model, election_timeout)?;
@@ -37,7 +40,7 @@ pub(super) fn l5(budget: &Budget) -> Result<Evidence, ExperimentError> {
                 format!("N = {members}, T_L = {LISTEN}, {name}: T_L + 2D + E[t_s] - E[t_d]"),
                 mean(as_printed, &measured),
             );
-            let corrected = leader_departure(Algorithm::LeS, &model, LISTEN, departed);
+            let corrected = leader_departure(Variant::LeS, &model, LISTEN, departed);
             evidence.corrected(
                 format!("N = {members}, {name}: the same, longer for uncorrelated loss"),
                 mean(corrected.unwrap_or(f64::NAN), &measured),
@@ -47,30 +50,29 @@ pub(super) fn l5(budget: &Budget) -> Result<Evidence, ExperimentError> {
             }
         }
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "N = {}, printed {} for all: {}",
         sizes[0],
         number(printed::leader_departure(
-            &Model::of_the_chapter(sizes[0], Loss::None),
+            &AnnounceModel::of_the_chapter(sizes[0], MulticastLoss::None),
             LISTEN,
             0.5
         )),
         gist.join(", ")
-    )))
+    ))
 }
 
-pub(super) fn l7(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn l7(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let members = 20;
     let runs = budget.choose(200, 4_000);
-    let joined = |algorithm, loss, perturbation| -> Result<(Model, Sample), ExperimentError> {
-        let model = Model::of_the_chapter(members, loss);
+    let joined = |algorithm, loss, perturbation| -> Result<(AnnounceModel, Sample)> {
+        let model = AnnounceModel::of_the_chapter(members, loss);
         let config = config(algorithm, &model);
         let sample = reestablished(budget, runs, perturbation, config, &model, ELECTION_TIMEOUT)?;
         Ok((model, sample))
     };
-    let mut evidence = Evidence::default();
-    for (algorithm, le) in [(Algorithm::LeA, "LE-A"), (Algorithm::LeS, "LE-S")] {
-        for loss in [Loss::None, Loss::Correlated(LOSS)] {
+    for (algorithm, le) in [(Variant::LeA, "LE-A"), (Variant::LeS, "LE-S")] {
+        for loss in [MulticastLoss::None, MulticastLoss::Correlated(LOSS)] {
             let name = name_of(loss);
             let (model, greater) = joined(algorithm, loss, Perturbation::GreaterJoins)?;
             evidence.stated(
@@ -86,10 +88,10 @@ pub(super) fn l7(budget: &Budget) -> Result<Evidence, ExperimentError> {
             );
         }
     }
-    let loss = Loss::Uncorrelated(LOSS);
-    let (model, greater) = joined(Algorithm::LeS, loss, Perturbation::GreaterJoins)?;
-    let (_, lesser) = joined(Algorithm::LeS, loss, Perturbation::LesserJoins)?;
-    let corrected = greater_joiner(Algorithm::LeS, &model).unwrap_or(f64::NAN);
+    let loss = MulticastLoss::Uncorrelated(LOSS);
+    let (model, greater) = joined(Variant::LeS, loss, Perturbation::GreaterJoins)?;
+    let (_, lesser) = joined(Variant::LeS, loss, Perturbation::LesserJoins)?;
+    let corrected = greater_joiner(Variant::LeS, &model).unwrap_or(f64::NAN);
     evidence.stated(
         "LE-S, uncorrelated loss 0.4: a greater one, as printed",
         mean(printed::greater_joiner(&model), &greater),
@@ -106,11 +108,11 @@ pub(super) fn l7(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "the same for the one receiver that must hear: T_A/2 + T_A l/(1-l)",
         mean(lesser_joiner(&model), &lesser),
     );
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "uncorrelated, N = {members}: greater {} (printed {}), lesser {} (printed {}); the rest as printed",
         number(average(&greater)),
         number(printed::greater_joiner(&model)),
         number(average(&lesser)),
         number(printed::lesser_joiner(&model)),
-    )))
+    ))
 }

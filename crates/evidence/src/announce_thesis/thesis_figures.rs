@@ -1,5 +1,7 @@
-//! Figures 5.6 to 5.13, with the chapter's parameters and numbers of runs, and the cost of an
-//! election in groups of up to a million.
+//! Figures 5.6 to 5.13, with the chapter's parameters and numbers of runs; the cost of an election
+//! in groups of up to a million; and the choice between LE-A, LE-S and LE-M.
+//!
+//! The guide shows the figures of the choice: they are the same with and without `--quick`.
 
 use hustings_sim::statistics::Sample;
 use hustings_theory::announce::delay::{
@@ -7,21 +9,170 @@ use hustings_theory::announce::delay::{
     loss_that_slows_al_to_le_s,
 };
 use hustings_theory::announce::messages::messages_until_heard;
-use hustings_theory::announce::{Algorithm, Loss, Model, printed};
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, printed};
 
-use super::super::budget::{Budget, ExperimentError};
-use super::super::figure::{Axis, Corner, Figure, Point, Scale, Series};
+use super::super::FigureSpec;
+use super::super::budget::{Budget, Result};
+use super::super::figure::{Axis, Corner, Panel, Point, Series};
 use super::comparison::with_collisions;
 use super::messages::{SCALE_LOSS, at_scale, runs_at_scale};
 use super::thesis_fixture::{AnnounceResults, held};
 
 const LOSS: f64 = 0.4;
-const CORRELATED: Loss = Loss::Correlated(LOSS);
-const UNCORRELATED: Loss = Loss::Uncorrelated(LOSS);
+const CORRELATED: MulticastLoss = MulticastLoss::Correlated(LOSS);
+const UNCORRELATED: MulticastLoss = MulticastLoss::Uncorrelated(LOSS);
+
+const MEMBERS: Axis = Axis::linear("members N");
+
+pub(super) const FIGURES: &[FigureSpec] = &[
+    FigureSpec {
+        panels: &[Panel {
+            name: "L-figure-5-6",
+            caption: "Figure 5.6: when the last message that is needed is sent, without loss. T_S = T_A = 1, \
+                      D = 0.1. In this and the following figures, points: means of simulated elections, \
+                      1000 up to N = 100 and 100 beyond, with 95 % confidence bands; lines: our corrected \
+                      theory, where there is a formula.",
+            title: "LE-S and SUP without loss: tmax",
+            x: MEMBERS,
+            y: Measure::Tmax.axis(),
+            legend: Corner::MiddleRight,
+        }],
+        draw: |budget| Ok(vec![against_members(budget, Measure::Tmax, &WITHOUT_LOSS)?]),
+    },
+    FigureSpec {
+        panels: &[Panel {
+            name: "L-figure-5-7",
+            caption: "Figure 5.7: messages without loss.",
+            title: "LE-S and SUP without loss: messages",
+            x: MEMBERS,
+            y: Measure::Messages.axis(),
+            legend: Corner::UpperLeft,
+        }],
+        draw: |budget| Ok(vec![against_members(budget, Measure::Messages, &WITHOUT_LOSS)?]),
+    },
+    FigureSpec {
+        panels: &[Panel {
+            name: "L-figure-5-8",
+            caption: "Figure 5.8: tmax with a loss of 0.4, correlated and uncorrelated. Of LE-S with uncorrelated \
+                      loss also what the printed formula gives.",
+            title: "LE-S and SUP, loss 0.4: tmax",
+            x: MEMBERS,
+            y: Measure::Tmax.axis(),
+            legend: Corner::MiddleRight,
+        }],
+        draw: figure_5_8,
+    },
+    FigureSpec {
+        panels: &[Panel {
+            name: "L-figure-5-9",
+            caption: "Figure 5.9: messages with a loss of 0.4, correlated and uncorrelated.",
+            title: "LE-S and SUP, loss 0.4: messages",
+            x: MEMBERS,
+            y: Measure::Messages.axis(),
+            legend: Corner::UpperLeft,
+        }],
+        draw: |budget| Ok(vec![against_members(budget, Measure::Messages, &WITH_LOSS)?]),
+    },
+    FigureSpec {
+        panels: &[Panel {
+            name: "L-figure-5-10",
+            caption: "Figure 5.10: tmax of LE-S with correlated loss does not depend on N.",
+            title: "LE-S, correlated loss: tmax",
+            x: MEMBERS,
+            y: Axis::roomy(Measure::Tmax.label()),
+            legend: Corner::UpperRight,
+        }],
+        draw: |budget| Ok(vec![against_members(budget, Measure::Tmax, &BY_LOSS)?]),
+    },
+    FigureSpec {
+        panels: &[Panel {
+            name: "L-figure-5-11",
+            caption: "Figure 5.11: LE-S and AL with a loss of 0.4. They do not cross. The third line shows what \
+                      would make them: AL's messages lasting long enough to collide, so that both are equal at \
+                      N = 200.",
+            title: "LE-S and AL, uncorrelated loss 0.4: tmax",
+            x: MEMBERS,
+            y: Measure::Tmax.axis(),
+            legend: Corner::LowerRight,
+        }],
+        draw: figure_5_11,
+    },
+    FigureSpec {
+        panels: &[Panel {
+            name: "L-figure-5-12",
+            caption: "Figure 5.12: when the last member that announces itself at its wake-up does so, loss 0.4. \
+                      LE-M and SUP lie on each other.",
+            title: "First round of LE-S, LE-M and SUP, uncorrelated loss 0.4",
+            x: MEMBERS,
+            y: Measure::FirstRoundEnd.axis(),
+            legend: Corner::MiddleRight,
+        }],
+        draw: |budget| Ok(vec![against_members(budget, Measure::FirstRoundEnd, &BY_CRITERION)?]),
+    },
+    FigureSpec {
+        panels: &[Panel {
+            name: "L-figure-5-13",
+            caption: "Figure 5.13: tmax by criterion, loss 0.4.",
+            title: "LE-S, LE-M and SUP, uncorrelated loss 0.4: tmax",
+            x: MEMBERS,
+            y: Measure::Tmax.axis(),
+            legend: Corner::MiddleRight,
+        }],
+        draw: |budget| Ok(vec![against_members(budget, Measure::Tmax, &BY_CRITERION)?]),
+    },
+    FigureSpec {
+        panels: &[Panel {
+            name: "L-scale",
+            caption: "Messages of one LE-S election, N from 100 to a million: loss 0.1, T_S = T_A = 1 s, D = 1 ms. \
+                      Whoever wakes within D of the first cannot have heard it: that part grows with N, the rest \
+                      like ln N.",
+            title: "Messages of LE-S, loss 0.1, D = T_S/1000",
+            x: Axis::logarithmic("members N"),
+            y: Axis::logarithmic("mean messages until all have heard the leader"),
+            legend: Corner::UpperLeft,
+        }],
+        draw: |budget| Ok(vec![scale(budget)?]),
+    },
+    FigureSpec {
+        panels: &[Panel {
+            name: "L-choice-messages",
+            caption: "Which to choose: announcements until all have heard the leader. In this and the following \
+                      figures, T_S = T_A = 1 s unless said otherwise, D = 1 ms, uncorrelated loss 0.1, means of \
+                      100 elections.",
+            title: "Messages of LE-A, LE-S and LE-M, loss 0.1",
+            x: Axis::logarithmic("members N"),
+            y: Axis::logarithmic("mean messages until all have heard the leader"),
+            legend: Corner::UpperLeft,
+        }],
+        draw: |budget| Ok(vec![choice_by_size(budget, Measure::Messages)?]),
+    },
+    FigureSpec {
+        panels: &[Panel {
+            name: "L-choice-delay",
+            caption: "Which to choose: the time until all have heard the leader.",
+            title: "Delay of LE-A, LE-S and LE-M, loss 0.1",
+            x: Axis::logarithmic("members N"),
+            y: Measure::Delay.axis(),
+            legend: Corner::LowerRight,
+        }],
+        draw: |budget| Ok(vec![choice_by_size(budget, Measure::Delay)?]),
+    },
+    FigureSpec {
+        panels: &[Panel {
+            name: "L-choice-interval",
+            caption: "Which T_S to choose: announcements in a group of 500.",
+            title: "Messages by T_S, N = 500, loss 0.1",
+            x: Axis::logarithmic("suppress interval T_S, in T_A"),
+            y: Axis::logarithmic("mean messages until all have heard the leader"),
+            legend: Corner::MiddleRight,
+        }],
+        draw: |budget| Ok(vec![choice_by_interval(budget)?]),
+    },
+];
 
 /// The measure on the y axis.
 #[derive(Clone, Copy)]
-pub(super) enum Measure {
+enum Measure {
     Tmax,
     Delay,
     Messages,
@@ -38,7 +189,7 @@ impl Measure {
         }
     }
 
-    fn on_paper(self, algorithm: Algorithm, model: &Model) -> Option<f64> {
+    fn on_paper(self, algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
         match self {
             Self::Tmax => last_send(algorithm, model),
             Self::Delay => leadership_delay(algorithm, model),
@@ -47,19 +198,22 @@ impl Measure {
         }
     }
 
-    pub(super) fn axis(self) -> Axis {
-        let label = match self {
+    const fn axis(self) -> Axis {
+        Axis::linear(self.label())
+    }
+
+    const fn label(self) -> &'static str {
+        match self {
             Self::Tmax => "mean tmax, in T_S",
             Self::Delay => "mean time until all have heard the leader, in T_A",
             Self::Messages => "mean messages",
             Self::FirstRoundEnd => "mean time of the last first-round message, in T_S",
-        };
-        Axis { label, scale: Scale::Linear }
+        }
     }
 }
 
 /// An algorithm under one loss, with its label.
-type Curve = (&'static str, Algorithm, Loss);
+type Curve = (&'static str, Variant, MulticastLoss);
 
 fn sizes(budget: &Budget) -> &'static [u64] {
     budget.choose(
@@ -75,177 +229,136 @@ fn runs(budget: &Budget, members: u64) -> u64 {
 }
 
 /// Returns the curve of an algorithm over several models, each with its place on the x axis.
-pub(super) fn series(
+fn curve(
     budget: &Budget,
     measure: Measure,
-    (label, algorithm): (&str, Algorithm),
-    places: &[(f64, Model)],
-    runs: impl Fn(&Model) -> u64,
-) -> Result<Series, ExperimentError> {
+    (label, algorithm): (&str, Variant),
+    places: &[(f64, AnnounceModel)],
+    runs: impl Fn(&AnnounceModel) -> u64,
+) -> Result<Series> {
     let mut points = Vec::new();
     for (x, model) in places {
         let held = held(budget, runs(model), algorithm, model)?;
         points.extend(Point::of(*x, &measure.of(&held)));
     }
-    let on_paper = |(x, model): &(f64, Model)| Some((*x, measure.on_paper(algorithm, model)?));
+    let on_paper =
+        |(x, model): &(f64, AnnounceModel)| Some((*x, measure.on_paper(algorithm, model)?));
     // Two members may have a formula where more have none. A line needs a value at every place.
     let line: Option<Vec<(f64, f64)>> = places.iter().map(on_paper).collect();
-    Ok(Series { label: label.to_owned(), looks_like: None, line: line.unwrap_or_default(), points })
+    Ok(Series::new(label, line.unwrap_or_default(), points))
 }
 
-/// Returns the line of a formula alone, under uncorrelated loss.
-fn line(budget: &Budget, label: &str, formula: impl Fn(&Model) -> Option<f64>) -> Series {
-    let on_paper = |&members: &u64| {
-        let model = Model::of_the_chapter(members, UNCORRELATED);
-        Some((members as f64, formula(&model)?))
-    };
-    Series {
-        label: label.to_owned(),
-        looks_like: None,
-        line: sizes(budget).iter().filter_map(on_paper).collect(),
-        points: Vec::new(),
-    }
+/// Returns the line of a formula alone, where it has a value.
+fn line(
+    label: &str,
+    sizes: &[u64],
+    model: impl Fn(u64) -> AnnounceModel,
+    formula: impl Fn(&AnnounceModel) -> Option<f64>,
+) -> Series {
+    let on_paper = |&members: &u64| Some((members as f64, formula(&model(members))?));
+    Series::line(label, sizes.iter().filter_map(on_paper).collect())
 }
 
-fn against_members(
-    budget: &Budget,
-    title: &'static str,
-    measure: Measure,
-    legend: Corner,
-    curves: &[Curve],
-) -> Result<Figure, ExperimentError> {
+fn with_uncorrelated_loss(members: u64) -> AnnounceModel {
+    AnnounceModel::of_the_chapter(members, UNCORRELATED)
+}
+
+fn against_members(budget: &Budget, measure: Measure, curves: &[Curve]) -> Result<Vec<Series>> {
     let series = |&(label, algorithm, loss): &Curve| {
-        let model = |&members: &u64| (members as f64, Model::of_the_chapter(members, loss));
-        let places: Vec<(f64, Model)> = sizes(budget).iter().map(model).collect();
-        let runs = |model: &Model| runs(budget, model.members);
-        series(budget, measure, (label, algorithm), &places, runs)
+        let model = |&members: &u64| (members as f64, AnnounceModel::of_the_chapter(members, loss));
+        let places: Vec<(f64, AnnounceModel)> = sizes(budget).iter().map(model).collect();
+        let runs = |model: &AnnounceModel| runs(budget, model.members);
+        curve(budget, measure, (label, algorithm), &places, runs)
     };
-    Ok(Figure {
-        title,
-        x: Axis { label: "members N", scale: Scale::Linear },
-        y: measure.axis(),
-        legend,
-        series: curves.iter().map(series).collect::<Result<_, _>>()?,
-    })
+    curves.iter().map(series).collect()
 }
 
 const WITHOUT_LOSS: [Curve; 2] =
-    [("LE-S", Algorithm::LeS, Loss::None), ("SUP", Algorithm::Sup, Loss::None)];
+    [("LE-S", Variant::LeS, MulticastLoss::None), ("SUP", Variant::Sup, MulticastLoss::None)];
 const WITH_LOSS: [Curve; 4] = [
-    ("LE-S, uncorrelated loss", Algorithm::LeS, UNCORRELATED),
-    ("LE-S, correlated loss", Algorithm::LeS, CORRELATED),
-    ("SUP, uncorrelated loss", Algorithm::Sup, UNCORRELATED),
-    ("SUP, correlated loss", Algorithm::Sup, CORRELATED),
+    ("LE-S, uncorrelated loss", Variant::LeS, UNCORRELATED),
+    ("LE-S, correlated loss", Variant::LeS, CORRELATED),
+    ("SUP, uncorrelated loss", Variant::Sup, UNCORRELATED),
+    ("SUP, correlated loss", Variant::Sup, CORRELATED),
 ];
+const BY_LOSS: [Curve; 5] = [
+    ("loss 0.8", Variant::LeS, MulticastLoss::Correlated(0.8)),
+    ("loss 0.6", Variant::LeS, MulticastLoss::Correlated(0.6)),
+    ("loss 0.4", Variant::LeS, MulticastLoss::Correlated(0.4)),
+    ("loss 0.2", Variant::LeS, MulticastLoss::Correlated(0.2)),
+    ("no loss", Variant::LeS, MulticastLoss::None),
+];
+const WITH_AL: [Curve; 2] =
+    [("LE-S", Variant::LeS, UNCORRELATED), ("AL", Variant::Al, UNCORRELATED)];
 const BY_CRITERION: [Curve; 3] = [
-    ("LE-S", Algorithm::LeS, UNCORRELATED),
-    ("LE-M", Algorithm::LeM, UNCORRELATED),
-    ("SUP", Algorithm::Sup, UNCORRELATED),
+    ("LE-S", Variant::LeS, UNCORRELATED),
+    ("LE-M", Variant::LeM, UNCORRELATED),
+    ("SUP", Variant::Sup, UNCORRELATED),
 ];
 
-pub(super) fn figure_5_6(budget: &Budget) -> Result<Figure, ExperimentError> {
-    let title = "LE-S and SUP without loss: tmax";
-    against_members(budget, title, Measure::Tmax, Corner::MiddleRight, &WITHOUT_LOSS)
-}
-
-pub(super) fn figure_5_7(budget: &Budget) -> Result<Figure, ExperimentError> {
-    let title = "LE-S and SUP without loss: messages";
-    against_members(budget, title, Measure::Messages, Corner::UpperLeft, &WITHOUT_LOSS)
-}
-
-pub(super) fn figure_5_8(budget: &Budget) -> Result<Figure, ExperimentError> {
-    let title = "LE-S and SUP, loss 0.4: tmax";
-    let mut figure =
-        against_members(budget, title, Measure::Tmax, Corner::MiddleRight, &WITH_LOSS)?;
-    figure.series.push(line(budget, "LE-S, uncorrelated loss, as printed", |model| {
-        Some(printed::leadership_delay(Algorithm::LeS, model)? - model.delay)
+fn figure_5_8(budget: &Budget) -> Result<Vec<Vec<Series>>> {
+    let mut series = against_members(budget, Measure::Tmax, &WITH_LOSS)?;
+    let label = "LE-S, uncorrelated loss, as printed";
+    series.push(line(label, sizes(budget), with_uncorrelated_loss, |model| {
+        Some(printed::leadership_delay(Variant::LeS, model)? - model.delay)
     }));
-    Ok(figure)
+    Ok(vec![series])
 }
 
-pub(super) fn figure_5_9(budget: &Budget) -> Result<Figure, ExperimentError> {
-    let title = "LE-S and SUP, loss 0.4: messages";
-    against_members(budget, title, Measure::Messages, Corner::UpperLeft, &WITH_LOSS)
-}
-
-pub(super) fn figure_5_10(budget: &Budget) -> Result<Figure, ExperimentError> {
-    let title = "LE-S, correlated loss: tmax";
-    let curves = [
-        ("loss 0.8", Algorithm::LeS, Loss::Correlated(0.8)),
-        ("loss 0.6", Algorithm::LeS, Loss::Correlated(0.6)),
-        ("loss 0.4", Algorithm::LeS, Loss::Correlated(0.4)),
-        ("loss 0.2", Algorithm::LeS, Loss::Correlated(0.2)),
-        ("no loss", Algorithm::LeS, Loss::None),
-    ];
-    let mut figure = against_members(budget, title, Measure::Tmax, Corner::UpperRight, &curves)?;
-    figure.y.scale = Scale::Roomy;
-    Ok(figure)
-}
-
-pub(super) fn figure_5_11(budget: &Budget) -> Result<Figure, ExperimentError> {
-    let title = "LE-S and AL, uncorrelated loss 0.4: tmax";
-    let curves = [("LE-S", Algorithm::LeS, UNCORRELATED), ("AL", Algorithm::Al, UNCORRELATED)];
-    let mut figure = against_members(budget, title, Measure::Tmax, Corner::LowerRight, &curves)?;
-    let crossing = Model::of_the_chapter(200, UNCORRELATED);
+fn figure_5_11(budget: &Budget) -> Result<Vec<Vec<Series>>> {
+    let mut series = against_members(budget, Measure::Tmax, &WITH_AL)?;
+    let crossing = with_uncorrelated_loss(200);
     let airtime = airtime_for_loss(&crossing, loss_that_slows_al_to_le_s(&crossing));
-    figure.series.push(line(budget, "AL, if its messages collide", |model| {
-        last_send(Algorithm::Al, &with_collisions(model, airtime))
+    let label = "AL, if its messages collide";
+    series.push(line(label, sizes(budget), with_uncorrelated_loss, |model| {
+        last_send(Variant::Al, &with_collisions(model, airtime))
     }));
-    Ok(figure)
-}
-
-pub(super) fn figure_5_12(budget: &Budget) -> Result<Figure, ExperimentError> {
-    let title = "First round of LE-S, LE-M and SUP, uncorrelated loss 0.4";
-    let measure = Measure::FirstRoundEnd;
-    against_members(budget, title, measure, Corner::MiddleRight, &BY_CRITERION)
-}
-
-pub(super) fn figure_5_13(budget: &Budget) -> Result<Figure, ExperimentError> {
-    let title = "LE-S, LE-M and SUP, uncorrelated loss 0.4: tmax";
-    against_members(budget, title, Measure::Tmax, Corner::MiddleRight, &BY_CRITERION)
+    Ok(vec![series])
 }
 
 /// Draws messages of LE-S against N, up to a million.
-pub(super) fn scale(budget: &Budget) -> Result<Figure, ExperimentError> {
+fn scale(budget: &Budget) -> Result<Vec<Series>> {
     let sizes: &[u64] = budget.choose(&[100, 1_000], &[100, 1_000, 10_000, 100_000, 1_000_000]);
     let mut points = Vec::new();
     for &members in sizes {
-        let model = at_scale(members, Loss::Uncorrelated(SCALE_LOSS));
-        let runs = runs_at_scale(budget, members);
-        let held = held(budget, runs, Algorithm::LeS, &model)?;
+        let model = at_scale(members, MulticastLoss::Uncorrelated(SCALE_LOSS));
+        let held = held(budget, runs_at_scale(budget, members), Variant::LeS, &model)?;
         points.extend(Point::of(members as f64, &held.messages));
     }
-    let uncorrelated = Series {
-        label: "uncorrelated loss, simulated".to_owned(),
-        looks_like: None,
-        line: Vec::new(),
-        points,
-    };
-    let on_paper = |&members: &u64| {
-        let model = at_scale(members, Loss::Correlated(SCALE_LOSS));
-        Some((members as f64, messages_until_heard(Algorithm::LeS, &model)?))
-    };
-    let correlated = Series {
-        label: "correlated loss, on paper".to_owned(),
-        looks_like: None,
-        line: sizes.iter().filter_map(on_paper).collect(),
-        points: Vec::new(),
-    };
-    let linear = sizes.iter().map(|&members| (members as f64, members as f64 * 1e-3));
-    let awake = Series {
-        label: "awake within D of the start: N D/T_S".to_owned(),
-        looks_like: None,
-        line: linear.collect(),
-        points: Vec::new(),
-    };
-    Ok(Figure {
-        title: "Messages of LE-S, loss 0.1, D = T_S/1000",
-        x: Axis { label: "members N", scale: Scale::Logarithmic },
-        y: Axis {
-            label: "mean messages until all have heard the leader",
-            scale: Scale::Logarithmic,
-        },
-        legend: Corner::UpperLeft,
-        series: vec![uncorrelated, correlated, awake],
-    })
+    let correlated = |members| at_scale(members, MulticastLoss::Correlated(SCALE_LOSS));
+    let awake = sizes.iter().map(|&members| (members as f64, members as f64 * 1e-3));
+    Ok(vec![
+        Series::new("uncorrelated loss, simulated", Vec::new(), points),
+        line("correlated loss, on paper", sizes, correlated, |model| {
+            messages_until_heard(Variant::LeS, model)
+        }),
+        Series::line("awake within D of the start: N D/T_S", awake.collect()),
+    ])
+}
+
+/// The number of runs of the figures of the choice.
+const RUNS_OF_CHOICE: u64 = 100;
+const LE_A: (&str, Variant) = ("LE-A", Variant::LeA);
+const LE_S: (&str, Variant) = ("LE-S", Variant::LeS);
+const LE_M: (&str, Variant) = ("LE-M", Variant::LeM);
+
+fn choice_by_size(budget: &Budget, measure: Measure) -> Result<Vec<Series>> {
+    let places = [2_u64, 5, 10, 20, 50, 100, 200, 500].map(|members| {
+        (members as f64, at_scale(members, MulticastLoss::Uncorrelated(SCALE_LOSS)))
+    });
+    let curve = |label| curve(budget, measure, label, &places, |_| RUNS_OF_CHOICE);
+    [LE_A, LE_S, LE_M].into_iter().map(curve).collect()
+}
+
+fn choice_by_interval(budget: &Budget) -> Result<Vec<Series>> {
+    // Values of T_S, in units of T_A.
+    let places = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0].map(|suppress_interval| {
+        let group = at_scale(500, MulticastLoss::Uncorrelated(SCALE_LOSS));
+        (suppress_interval, AnnounceModel { suppress_interval, ..group })
+    });
+    let on_paper =
+        |(x, model): &(f64, AnnounceModel)| Some((*x, messages_until_heard(Variant::LeA, model)?));
+    let curve = |label| curve(budget, Measure::Messages, label, &places, |_| RUNS_OF_CHOICE);
+    let at_once = Series::line("LE-A: no T_S", places.iter().filter_map(on_paper).collect());
+    Ok(vec![at_once, curve(LE_S)?, curve(LE_M)?])
 }

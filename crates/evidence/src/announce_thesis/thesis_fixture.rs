@@ -10,9 +10,9 @@ use hustings_sim::statistics::Sample;
 use hustings_sim::{
     Boot, Delay, Detection, LossModel, Network, Seeds, Setup, Stream, Verb, Who, World,
 };
-use hustings_theory::announce::{self as paper, Algorithm, Loss, Model};
+use hustings_theory::announce::{self as paper, AnnounceModel, MulticastLoss, Variant};
 
-use super::super::budget::{Budget, ExperimentError, seed_of};
+use super::super::budget::{Budget, Result, seed_of};
 
 /// The time limit. An election that has not converged by then counts as never converging.
 const LIMIT: Duration = Duration::from_secs(100_000);
@@ -30,19 +30,19 @@ pub(super) fn instant(units: f64) -> Instant {
 }
 
 /// Describes a loss in words.
-pub(super) fn name_of(loss: Loss) -> String {
+pub(super) fn name_of(loss: MulticastLoss) -> String {
     match loss {
-        Loss::None => "no loss".to_owned(),
-        Loss::Correlated(loss) => format!("correlated loss {loss}"),
-        Loss::Uncorrelated(loss) => format!("uncorrelated loss {loss}"),
+        MulticastLoss::None => "no loss".to_owned(),
+        MulticastLoss::Correlated(loss) => format!("correlated loss {loss}"),
+        MulticastLoss::Uncorrelated(loss) => format!("uncorrelated loss {loss}"),
     }
 }
 
 /// Returns the network of the model.
-pub(super) fn network(model: &Model) -> Network {
+pub(super) fn network(model: &AnnounceModel) -> Network {
     let loss_model = match model.loss {
-        Loss::None | Loss::Uncorrelated(_) => LossModel::Uncorrelated,
-        Loss::Correlated(_) => LossModel::Correlated,
+        MulticastLoss::None | MulticastLoss::Uncorrelated(_) => LossModel::Uncorrelated,
+        MulticastLoss::Correlated(_) => LossModel::Correlated,
     };
     Network {
         multicast_loss: model.loss.probability(),
@@ -52,14 +52,14 @@ pub(super) fn network(model: &Model) -> Network {
 }
 
 /// Returns the configuration of LE-A, LE-S or LE-M in the model.
-pub(super) fn config(algorithm: Algorithm, model: &Model) -> Config {
+pub(super) fn config(algorithm: Variant, model: &AnnounceModel) -> Config {
     let suppress = match algorithm {
-        Algorithm::LeA => 0.0,
-        Algorithm::LeS | Algorithm::LeM | Algorithm::Sup | Algorithm::Al => model.suppress_interval,
+        Variant::LeA => 0.0,
+        Variant::LeS | Variant::LeM | Variant::Sup | Variant::Al => model.suppress_interval,
     };
     let criterion = match algorithm {
-        Algorithm::LeM => Criterion::EarliestWake,
-        Algorithm::LeA | Algorithm::LeS | Algorithm::Sup | Algorithm::Al => Criterion::Priority,
+        Variant::LeM => Criterion::EarliestWake,
+        Variant::LeA | Variant::LeS | Variant::Sup | Variant::Al => Criterion::Priority,
     };
     Config {
         wake: wake(model.wake),
@@ -96,9 +96,9 @@ pub(super) struct AnnounceResults {
 pub(super) fn held(
     budget: &Budget,
     runs: u64,
-    algorithm: Algorithm,
-    model: &Model,
-) -> Result<AnnounceResults, ExperimentError> {
+    algorithm: Variant,
+    model: &AnnounceModel,
+) -> Result<AnnounceResults> {
     let own = budget.reseeded(seed_of(&format!("{algorithm:?} {model:?}")));
     let [tmax, delay, messages, first_messages, first_ended, rounds] =
         own.samples(runs, |seeds| course(algorithm, model, seeds))?;
@@ -109,11 +109,23 @@ pub(super) fn held(
 pub(super) fn all_held(
     budget: &Budget,
     runs: u64,
-    algorithm: Algorithm,
-    models: &[Model],
-) -> Result<Vec<AnnounceResults>, ExperimentError> {
-    let held = |model| held(budget, runs, algorithm, model);
-    models.iter().map(held).collect()
+    algorithm: Variant,
+    models: &[AnnounceModel],
+) -> Result<Vec<AnnounceResults>> {
+    models.iter().map(|model| held(budget, runs, algorithm, model)).collect()
+}
+
+/// Returns the chapter's models of these sizes.
+pub(super) fn models(sizes: &[u64], loss: MulticastLoss) -> Vec<AnnounceModel> {
+    sizes.iter().map(|&members| AnnounceModel::of_the_chapter(members, loss)).collect()
+}
+
+/// Evaluates a formula for several models. The value is NaN where the formula has none.
+pub(super) fn on_paper(
+    formula: impl Fn(&AnnounceModel) -> Option<f64>,
+    models: &[AnnounceModel],
+) -> Vec<f64> {
+    models.iter().map(|model| formula(model).unwrap_or(f64::NAN)).collect()
 }
 
 /// Returns one measure of each model.
@@ -121,22 +133,22 @@ pub(super) fn each(held: &[AnnounceResults], of: fn(&AnnounceResults) -> Sample)
     held.iter().map(of).collect()
 }
 
-/// Runs one election and returns its measures in the order of [`AnnounceResults`]. All are NaN if
-/// the election did not converge.
-fn course(algorithm: Algorithm, model: &Model, seeds: Seeds) -> [f64; 6] {
+/// Runs one election and returns its measures in the order of [`AnnounceResults`]. Measures of the
+/// convergence are NaN if the election did not converge.
+fn course(algorithm: Variant, model: &AnnounceModel, seeds: Seeds) -> [f64; 6] {
     let members = model.members as u32;
     let limit = Instant::START + LIMIT;
     let watch = match algorithm {
-        Algorithm::LeA | Algorithm::LeS | Algorithm::LeM => {
+        Variant::LeA | Variant::LeS | Variant::LeM => {
             let config = config(algorithm, model);
             announcing::elect(members, config, network(model), seeds, limit)
         }
-        Algorithm::Al => {
+        Variant::Al => {
             let config =
                 announce_listen::Config { announce: time(model.announce_interval), listen: None };
             announcing::announce_listen(members, config, network(model), seeds, limit)
         }
-        Algorithm::Sup => {
+        Variant::Sup => {
             let config = suppression::Config {
                 suppress: time(model.suppress_interval),
                 wake: wake(model.wake),
@@ -149,21 +161,16 @@ fn course(algorithm: Algorithm, model: &Model, seeds: Seeds) -> [f64; 6] {
 }
 
 fn course_of_election(hearing: &Hearing) -> [f64; 6] {
-    let first_round =
-        [hearing.first_round_messages() as f64, hearing.first_round_ended().as_secs_f64()];
-    let [tmax, delay, messages, rounds] = match hearing.convergence() {
-        Some(end) => [
-            end.tmax.as_secs_f64(),
-            end.delay.as_secs_f64(),
-            end.messages as f64,
-            end.rounds.into(),
-        ],
-        None => [f64::NAN; 4],
+    let first_messages = hearing.first_round_messages() as f64;
+    let first_ended = hearing.first_round_ended().as_secs_f64();
+    let Some(end) = hearing.convergence() else {
+        return [f64::NAN, f64::NAN, f64::NAN, first_messages, first_ended, f64::NAN];
     };
-    [tmax, delay, messages, first_round[0], first_round[1], rounds]
+    let (tmax, delay) = (end.tmax.as_secs_f64(), end.delay.as_secs_f64());
+    [tmax, delay, end.messages as f64, first_messages, first_ended, end.rounds.into()]
 }
 
-/// Returns the measures of suppression. A run ends with its last message, whether or not all heard it.
+/// Returns the measures of suppression. A run ends with its last message, even if not all heard it.
 fn course_of_suppression(hearing: &Hearing, delay: f64) -> [f64; 6] {
     let messages = hearing.messages() as f64;
     let last = hearing.last_sent().map_or(f64::NAN, Instant::as_secs_f64);
@@ -172,7 +179,7 @@ fn course_of_suppression(hearing: &Hearing, delay: f64) -> [f64; 6] {
 
 /// Builds a group in which all members start at once. Its last member is the best. The world is
 /// traced and has not run.
-pub(super) fn group(config: Config, model: &Model, seeds: Seeds) -> World<Announce, Watch> {
+pub(super) fn group(config: Config, model: &AnnounceModel, seeds: Seeds) -> World<Announce, Watch> {
     let members = model.members as u32;
     let priorities = announcing::priorities(members);
     group_of(priorities, members - 1, config, model, seeds)
@@ -183,7 +190,7 @@ pub(super) fn group_of(
     priorities: Vec<Priority>,
     best: u32,
     config: Config,
-    model: &Model,
+    model: &AnnounceModel,
     seeds: Seeds,
 ) -> World<Announce, Watch> {
     let watch = Watch::new(priorities.len() as u32, Expected::Member(best));
@@ -214,9 +221,9 @@ pub(super) fn reestablished(
     runs: u64,
     perturbation: Perturbation,
     config: Config,
-    model: &Model,
+    model: &AnnounceModel,
     election_timeout: f64,
-) -> Result<Sample, ExperimentError> {
+) -> Result<Sample> {
     let name = format!("{perturbation:?} {config:?} {model:?}");
     budget.reseeded(seed_of(&name)).sample(runs, |seeds| {
         let phase = fraction(seeds.number(Stream::Faults));

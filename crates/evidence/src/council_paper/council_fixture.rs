@@ -6,7 +6,7 @@ use hustings_theory::council::{
     Algorithm, Cost, Election, Estimate, Knowledge, Loss, Seats, optimum::Goal, optimum::best_c,
 };
 
-use super::super::budget::{Budget, ExperimentError, seed_of};
+use super::super::budget::{Budget, Fixture, Result, sample_of, seed_of, share_of};
 
 /// The greatest number of rounds. An election that lasts longer counts as never ending.
 const MOST_ROUNDS: u64 = 1_000_000;
@@ -19,10 +19,12 @@ pub(super) const EIGHT_TO_SIXTEEN: Seats = Seats { least: 8, most: 16 };
 /// The paper's first estimate.
 pub(super) const FIRST_ESTIMATE: f64 = 100_000.0;
 
-/// The fixture of a claim: the budget, and a change of each election. Only mutants change anything.
-pub(super) struct CouncilFixture<'a> {
-    pub(super) budget: &'a Budget,
-    pub(super) conduct: fn(Election) -> Election,
+/// The fixture of the paper's claims. Mutants change an election.
+pub(super) type CouncilFixture<'a> = Fixture<'a, fn(Election) -> Election>;
+
+/// Builds a fixture whose members follow the rules.
+pub(super) fn honest(budget: &Budget) -> CouncilFixture<'_> {
+    Fixture { budget, conduct: |election| election }
 }
 
 /// The measures of many elections.
@@ -33,13 +35,9 @@ pub(super) struct CouncilResults {
     pub(super) first_round: Sample,
 }
 
-impl<'a> CouncilFixture<'a> {
-    pub(super) fn honest(budget: &'a Budget) -> Self {
-        Self { budget, conduct: |election| election }
-    }
-
+impl CouncilFixture<'_> {
     /// Runs an election as often as the budget allows. Each kind of election has its own seed.
-    pub(super) fn held(&self, election: &Election) -> Result<CouncilResults, ExperimentError> {
+    pub(super) fn held(&self, election: &Election) -> Result<CouncilResults> {
         let conducted = (self.conduct)(*election);
         let own = self.budget.reseeded(seed_of(&format!("{election:?}")));
         let one = |_, seeds| council_aggregate::elect(&conducted, MOST_ROUNDS, seeds);
@@ -47,7 +45,7 @@ impl<'a> CouncilFixture<'a> {
     }
 
     /// Runs the baseline: Bolot's poll with masks.
-    pub(super) fn polled(&self, members: u64) -> Result<CouncilResults, ExperimentError> {
+    pub(super) fn polled(&self, members: u64) -> Result<CouncilResults> {
         let own = self.budget.reseeded(seed_of(&format!("bolot {members}")));
         let one = |_, seeds| council_aggregate::poll(members, Loss::NONE, MOST_ROUNDS, seeds);
         Ok(CouncilResults::of(&own.each(self.runs(), one)?))
@@ -61,18 +59,11 @@ impl<'a> CouncilFixture<'a> {
 
 impl CouncilResults {
     fn of(runs: &[Run]) -> Self {
-        let mut held = Self {
-            rounds: Sample::new(Kind::Number),
-            messages: Sample::new(Kind::Number),
-            first_round: Sample::new(Kind::Proportion),
-        };
-        for run in runs {
-            held.rounds.add(run.rounds as f64);
-            held.messages.add(run.messages as f64);
-            let is_first = run.success_first_round();
-            held.first_round.add(f64::from(u8::from(is_first)));
+        Self {
+            rounds: sample_of(Kind::Number, runs.iter().map(|run| run.rounds as f64)),
+            messages: sample_of(Kind::Number, runs.iter().map(|run| run.messages as f64)),
+            first_round: share_of(runs.iter().map(Run::success_first_round)),
         }
-        held
     }
 }
 

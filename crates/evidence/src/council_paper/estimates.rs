@@ -2,9 +2,9 @@
 
 use hustings_theory::bolot::{self, Keys};
 use hustings_theory::council::estimate::by_pseudocode;
-use hustings_theory::council::{Algorithm, Cost, Election, Estimate, Knowledge, Loss, printed};
+use hustings_theory::council::{Algorithm, Cost, Election, Estimate, Knowledge, Loss, misprints};
 
-use super::super::budget::ExperimentError;
+use super::super::budget::Result;
 use super::super::evidence::{
     Evidence, average, between, mean, mean_above, mean_between, number, numbers, share_between,
 };
@@ -33,8 +33,7 @@ fn more(held: &CouncilResults, than: f64) -> f64 {
     average(&held.rounds) - than
 }
 
-pub(super) fn c9(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn c9(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let mut gist = Vec::new();
     for members in [1_000, 10_000] {
         let right = of_section_seven(members);
@@ -51,17 +50,17 @@ pub(super) fn c9(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
         let times = average(&held_low.messages) / usual.messages;
         for hold in [Evidence::stated, Evidence::corrected] {
             hold(
-                &mut evidence,
+                evidence,
                 case("ten times too low: rounds more"),
                 mean_between(usual.rounds, usual.rounds + 1.0, &held_low.rounds),
             );
             hold(
-                &mut evidence,
+                evidence,
                 case("ten times too low: replies, times those of the right number"),
                 between(9.0, 11.0, times),
             );
             hold(
-                &mut evidence,
+                evidence,
                 case("ten times too high, halved: fewer replies than the right number"),
                 between(0.0, usual.messages, average(&held_falling.messages)),
             );
@@ -87,7 +86,7 @@ pub(super) fn c9(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
             number(more(&held_falling, usual.rounds))
         ));
     }
-    Ok(evidence.sum_up(format!("ten times too high: n = 1000 {}; n = 10,000 {}", gist[0], gist[1])))
+    Ok(format!("ten times too high: n = 1000 {}; n = 10,000 {}", gist[0], gist[1]))
 }
 
 fn by_pseudocode_or_cost(election: &Election) -> Cost {
@@ -97,8 +96,7 @@ fn by_pseudocode_or_cost(election: &Election) -> Cost {
     }
 }
 
-pub(super) fn c10(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn c10(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let aggressive =
         |members| estimated(of_section_seven(members), Estimate::aggressive(FIRST_ESTIMATE));
     let conservative =
@@ -115,17 +113,17 @@ pub(super) fn c10(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentEr
     let masks = fixture.polled(10)?;
     for hold in [Evidence::stated, Evidence::corrected] {
         hold(
-            &mut evidence,
+            evidence,
             "aggressive, n = 10 to 100,000: the greatest N, by (19)".to_owned(),
             between(0.0, 15.0, messages),
         );
         hold(
-            &mut evidence,
+            evidence,
             "conservative, n = 10: mean rounds".to_owned(),
             mean_between(9.5, 10.5, &ten.rounds),
         );
         hold(
-            &mut evidence,
+            evidence,
             "Bolot's masks, n = 10: mean rounds".to_owned(),
             mean_above(13.0, &masks.rounds),
         );
@@ -155,18 +153,17 @@ pub(super) fn c10(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentEr
             );
         }
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "aggressive at most {} rounds and {} messages by the equations, {} by the pseudocode; n = 10: conservative {} rounds, masks {}",
         number(rounds),
         number(messages),
         number(pseudocode),
         number(average(&ten.rounds)),
         number(average(&masks.rounds))
-    )))
+    ))
 }
 
-pub(super) fn c11(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn c11(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let of = |reply, multicast| Election {
         loss: Loss { reply, multicast },
         ..Election::new(FOUR_TO_EIGHT, 1_000, Algorithm::SkipReset, 5.6)
@@ -176,7 +173,7 @@ pub(super) fn c11(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentEr
     for (reply, multicast) in [(0.1, 0.0), (0.3, 0.0), (0.5, 0.0), (0.0, 0.3)] {
         let election = of(reply, multicast);
         let (cost, held) = (election.cost(), fixture.held(&election)?);
-        let printed = printed::with_loss(&election);
+        let printed = misprints::with_loss(&election);
         let case = |what: &str| {
             format!("n = 1000, loss of replies {reply}, of multicasts {multicast}: {what}")
         };
@@ -197,11 +194,11 @@ pub(super) fn c11(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentEr
         gist.push([cost.rounds, printed.rounds]);
     }
     let column = |index: usize| numbers(&gist.iter().map(|it| it[index]).collect::<Vec<_>>());
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "losses of replies 0.1, 0.3, 0.5, of multicasts 0.3: T = {}, by (21) {}",
         column(0),
         column(1)
-    )))
+    ))
 }
 
 /// Expects `computed` within one part in a thousand.

@@ -3,9 +3,9 @@
 use hustings_theory::council::optimum::{
     Goal, best_c, rule_of_thumb_for_messages, rule_of_thumb_for_rounds,
 };
-use hustings_theory::council::{Algorithm, Election, Seats, limit, printed};
+use hustings_theory::council::{Algorithm, Election, Seats, limit, misprints};
 
-use super::super::budget::ExperimentError;
+use super::super::budget::Result;
 use super::super::evidence::{
     Evidence, average, between, mean, mean_below, mean_between, number, numbers, share_between,
 };
@@ -31,8 +31,7 @@ fn as_printed(value: f64, digit: f64) -> (f64, f64) {
     (value - digit, value + digit)
 }
 
-pub(super) fn c1(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn c1(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let wide = Election::new(FOUR_TO_EIGHT, TEN_THOUSAND, Algorithm::Naive, 5.8);
     let narrow = at_best(ONE, TEN_THOUSAND, Algorithm::Naive);
     let (cost, alone) = (wide.cost(), narrow.cost());
@@ -56,20 +55,19 @@ pub(super) fn c1(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
     );
     evidence.stated("the same: mean rounds", mean(cost.rounds, &held.rounds));
     evidence.stated("the same: mean replies", mean(cost.messages, &held.messages));
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "p = {:.6}, T = {:.5}, N = {:.5} at c = 5.8; best c = {best:.3}; one seat: p = {:.6}, T = {:.5}",
         chance, cost.rounds, cost.messages, alone.success_first_round, alone.rounds
-    )))
+    ))
 }
 
-pub(super) fn c2(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn c2(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let mut gist = Vec::new();
     for (seats, members, c) in [(FOUR_TO_EIGHT, 500, C_OF_FIGURE_11), (ONE, 100, C_OF_ONE)] {
         let election = Election::new(seats, members, Algorithm::Basic, c);
         let (cost, held) = (election.cost(), fixture.held(&election)?);
         let case = format!("{}, n = {members}, c = {c}", shown(seats));
-        let printed = printed::basic_messages(&election);
+        let printed = misprints::basic_messages(&election);
         evidence.stated(format!("{case}: mean rounds, by (5)"), mean(cost.rounds, &held.rounds));
         evidence.stated(format!("{case}: mean replies, by (4)"), mean(printed, &held.messages));
         evidence.corrected(format!("{case}: mean rounds, by (5)"), mean(cost.rounds, &held.rounds));
@@ -84,11 +82,10 @@ pub(super) fn c2(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
             number(printed)
         ));
     }
-    Ok(evidence.sum_up(format!("[4..8] of 500: {}; [1..1] of 100: {}", gist[0], gist[1])))
+    Ok(format!("[4..8] of 500: {}; [1..1] of 100: {}", gist[0], gist[1]))
 }
 
-pub(super) fn c3(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn c3(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let of = |members| Election::new(FOUR_TO_EIGHT, members, Algorithm::SkipReset, C_OF_FIGURE_11);
     let slowest = greatest(41, |members| of(members).cost().rounds);
     let (mut rounds, mut messages) = (Vec::new(), Vec::new());
@@ -113,18 +110,17 @@ pub(super) fn c3(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
     }
     let dear = of(TEN_THOUSAND).with_c(6.6).cost();
     evidence.ours("n = 10,000, c = 6.6: N", between(9.0, 9.4, dear.messages));
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "n = 500, 10,000, 100,000: T = {}, N = {}, simulated {} and {}; N = {} needs c = 6.6",
         numbers(&rounds),
         numbers(&messages),
         numbers(&held_rounds),
         numbers(&held_messages),
         number(dear.messages)
-    )))
+    ))
 }
 
-pub(super) fn c4(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn c4(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let of = |algorithm| Election::new(FOUR_TO_EIGHT, TEN_THOUSAND, algorithm, C_OF_FIGURE_11);
     let choice = fixture.held(&of(Algorithm::CHOICE))?;
     let skip = fixture.held(&of(Algorithm::SkipReset))?;
@@ -139,19 +135,19 @@ pub(super) fn c4(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
     let twice = of(Algorithm::CHOICE).cost().messages / of(Algorithm::SkipReset).cost().messages;
     for hold in [Evidence::stated, Evidence::corrected] {
         hold(
-            &mut evidence,
+            evidence,
             "[4..8], c = 5.6: mean rounds".to_owned(),
             mean_between(1.05, 1.15, &choice.rounds),
         );
-        hold(&mut evidence, "[1..1]: mean rounds".to_owned(), mean_between(1.0, 1.6, &one.rounds));
+        hold(evidence, "[1..1]: mean rounds".to_owned(), mean_between(1.0, 1.6, &one.rounds));
         hold(
-            &mut evidence,
+            evidence,
             "[1..8]: mean rounds".to_owned(),
             mean_between(1.0005, 1.0015, &widest.rounds),
         );
         // "Regardless of n": the greatest value for any n.
         hold(
-            &mut evidence,
+            evidence,
             "[1..8], n = 10 to 100,000: the greatest T".to_owned(),
             between(1.0005, 1.0015, slowest),
         );
@@ -174,7 +170,7 @@ pub(super) fn c4(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
         "[4..8], c = 5.6: mean replies of Skip-Reset",
         mean(of(Algorithm::SkipReset).cost().messages, &skip.messages),
     );
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "[4..8] {} rounds, {} simulated, with {} times the messages; [1..1] {}, {} simulated; [1..8] {} at most",
         number(of(Algorithm::CHOICE).cost().rounds),
         number(average(&choice.rounds)),
@@ -182,31 +178,30 @@ pub(super) fn c4(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
         number(alone.cost().rounds),
         number(average(&one.rounds)),
         number(slowest)
-    )))
+    ))
 }
 
-pub(super) fn c5(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn c5(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let of = |members| Election::new(ONE, members, Algorithm::History, C_OF_ONE);
     let six = of(6).cost().rounds;
     let slowest = greatest(41, |members| of(members).cost().rounds);
-    let bound = printed::rounds_bound(C_OF_ONE, 5.0);
-    let fixed = printed::rounds_bound_corrected(C_OF_ONE, 5.0);
+    let bound = misprints::rounds_bound(C_OF_ONE, 5.0);
+    let fixed = misprints::rounds_bound_corrected(C_OF_ONE, 5.0);
     let thousand = fixture.held(&of(1_000))?;
     for hold in [Evidence::stated, Evidence::corrected] {
-        hold(&mut evidence, "T(6)".to_owned(), between(2.3125, 2.3135, six));
+        hold(evidence, "T(6)".to_owned(), between(2.3125, 2.3135, six));
         hold(
-            &mut evidence,
+            evidence,
             "n = 10 to 100,000: the greatest T".to_owned(),
             between(2.0, 2.467, slowest),
         );
         hold(
-            &mut evidence,
+            evidence,
             "n = 1000: mean rounds".to_owned(),
             mean(of(1_000).cost().rounds, &thousand.rounds),
         );
         hold(
-            &mut evidence,
+            evidence,
             "n = 1000: mean replies, c times the rounds".to_owned(),
             mean(C_OF_ONE * of(1_000).cost().rounds, &thousand.messages),
         );
@@ -215,21 +210,20 @@ pub(super) fn c5(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
         .stated("(16), which gives 2.467, is the bound that follows", between(2.466, 2.468, fixed));
     evidence.corrected("(16) as printed", between(2.466, 2.468, bound));
     evidence.corrected("(16), if an undershoot costs T(n): greater", between(2.468, 3.0, fixed));
-    let literal = printed::literal_history(&of(1_000)).messages;
+    let literal = misprints::literal_history(&of(1_000)).messages;
     evidence.stated("Figure 13 as printed, n = 1000: N", between(0.0, 3.0, literal));
     evidence.ours("Figure 13 as printed, n = 1000: a storm", between(100.0, 300.0, literal));
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "T(6) = {six:.4}, T(n) at most {}; the bound is {} and not {}; Figure 13 as printed takes {} messages for n = 1000, not {}",
         number(slowest),
         number(fixed),
         number(bound),
         number(literal),
         number(of(1_000).cost().messages)
-    )))
+    ))
 }
 
-pub(super) fn c6(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn c6(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let best = |algorithm| at_best(ONE, TEN_THOUSAND, algorithm);
     let [skip, history, choice] =
         [Algorithm::SkipReset, Algorithm::History, Algorithm::CHOICE].map(best);
@@ -252,21 +246,20 @@ pub(super) fn c6(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
         evidence.corrected(format!("{name}: mean rounds"), mean(cost.rounds, &held.rounds));
         evidence.corrected(format!("{name}: mean replies"), mean(cost.messages, &held.messages));
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "history {} % in T and {} % in N; choice {} % in T and {} % in N",
         number(rounds),
         number(messages),
         number(choice_rounds),
         number(choice_messages)
-    )))
+    ))
 }
 
 const RANGES: [Seats; 4] = [ONE, UP_TO_EIGHT, FOUR_TO_EIGHT, EIGHT_TO_SIXTEEN];
 
-pub(super) fn c7(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn c7(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     /// Near the optimum: at most a tenth more.
     const NEAR: f64 = 1.1;
-    let mut evidence = Evidence::default();
     let (mut for_rounds, mut for_messages) = (Vec::new(), Vec::new());
     // The rules apply to L < c < U. A range of one seat has no such c.
     for seats in RANGES.into_iter().filter(|seats| *seats != ONE) {
@@ -279,7 +272,7 @@ pub(super) fn c7(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
         let first = format!("{}, n = 10,000, first rule", shown(seats));
         for hold in [Evidence::stated, Evidence::corrected] {
             let what = format!("{first}: T over the least");
-            hold(&mut evidence, what, between(1.0, NEAR, rounds));
+            hold(evidence, what, between(1.0, NEAR, rounds));
         }
         let election = of(TEN_THOUSAND).with_c(rule);
         evidence.ours(
@@ -301,15 +294,14 @@ pub(super) fn c7(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
         for_rounds.push(rounds);
         for_messages.push(thumb(MANY));
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "[1..8], [4..8], [8..16]: T {} times the least for n = 10,000, N {} times for n = 1,000,000",
         numbers(&for_rounds),
         numbers(&for_messages)
-    )))
+    ))
 }
 
-pub(super) fn c8(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn c8(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let (mut rounds, mut held_rounds, mut shares) = (Vec::new(), Vec::new(), Vec::new());
     for seats in RANGES {
         let election = at_best(seats, MANY, Algorithm::Basic);
@@ -332,10 +324,10 @@ pub(super) fn c8(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentErr
         held_rounds.push(average(&held.rounds));
         shares.push(share);
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "[1..1], [1..8], [4..8], [8..16]: T = {}, simulated {}, N = {} times n",
         numbers(&rounds),
         numbers(&held_rounds),
         numbers(&shares)
-    )))
+    ))
 }

@@ -10,12 +10,12 @@ use hustings_protocol::council::{
 use hustings_sim::Scratch;
 use hustings_sim::council::{Stay, Trial, keep, remembered};
 use hustings_sim::statistics::Sample;
-use hustings_theory::council::optimum::{Best, Goal};
+use hustings_theory::council::optimum::{Goal, Optimum};
 use hustings_theory::council::rules::in_theory;
 use hustings_theory::council::top_up::recover;
 use hustings_theory::council::{Algorithm, Election, Estimate};
 
-use super::super::budget::{ExperimentError, seed_of};
+use super::super::budget::{ExperimentError, Result, seed_of};
 use super::super::evidence::{
     Evidence, all_below, all_of, at_most, average, equal, list, mean, mean_below, number,
 };
@@ -54,8 +54,7 @@ const WATCHED_HOSTS: u32 = 200;
 /// The greatest length of a call that we allow, as a sealed datagram.
 const CALL_BYTES: u64 = 200;
 
-pub(super) fn c12(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn c12(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let (mut memory, mut longest, mut datagrams) = (Vec::new(), Vec::new(), Vec::new());
     for (name, algorithm, bits, flags) in TABLE {
         let conducted = conducted(fixture, algorithm);
@@ -96,12 +95,12 @@ pub(super) fn c12(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentEr
         );
         datagrams.push(call.datagram);
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "basic, Skip-Reset, choice, history: hosts remember {} bits; feedback among 100,000 takes {}, in datagrams of {} bytes",
         list(&memory),
         list(&longest),
         list(&datagrams)
-    )))
+    ))
 }
 
 /// Returns the algorithm that the fixture runs in place of `asked`. Only mutants change it.
@@ -116,11 +115,7 @@ fn conducted(fixture: &CouncilFixture<'_>, asked: Drawn) -> Drawn {
 }
 
 /// Returns all memory contents of hosts in some elections.
-fn memories(
-    fixture: &CouncilFixture<'_>,
-    name: &str,
-    algorithm: Drawn,
-) -> Result<BTreeSet<u8>, ExperimentError> {
+fn memories(fixture: &CouncilFixture<'_>, name: &str, algorithm: Drawn) -> Result<BTreeSet<u8>> {
     let knowledge = Knowledge::Told(WATCHED_HOSTS);
     let config = Config::once(Seats::new(4, 8), algorithm, knowledge, Duration::from_secs(1));
     let trial = Trial { reply_loss: 0.1, multicast_loss: 0.1, ..Trial::new(WATCHED_HOSTS, config) };
@@ -129,8 +124,7 @@ fn memories(
     Ok(each.into_iter().flatten().collect())
 }
 
-pub(super) fn c13(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn c13(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let (members, seated) = (10_000, 3);
     let council = Election::new(FOUR_TO_EIGHT, members, Algorithm::SkipReset, 1.0);
     let mut gist = Vec::new();
@@ -140,7 +134,7 @@ pub(super) fn c13(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentEr
     ] {
         let recovery = recover(&council, seated, council.seats.least, Goal::ROUNDS);
         let others = Election { seats: recovery.missing, members: members - seated, ..council };
-        let of = |election: Election, best: &Best| fixture.held(&election.with_c(best.c));
+        let of = |election: Election, best: &Optimum| fixture.held(&election.with_c(best.c));
         let anew = of(council, &recovery.restart)?;
         let filled = of(others, &recovery.top_up)?;
         let case = |what: &str| format!("three of four are left of 10,000, {name}: {what}");
@@ -183,7 +177,7 @@ pub(super) fn c13(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentEr
         format!("{case}: part of the time in which it is too small, the same"),
         all_below(&[anew.short], &[filled.short]),
     );
-    Ok(evidence.sum_up(format!("one seat of [4..8] is filled, {}; {}", gist[0], gist[1])))
+    Ok(format!("one seat of [4..8] is filled, {}; {}", gist[0], gist[1]))
 }
 
 /// The cost of keeping a council.
@@ -194,7 +188,7 @@ struct Kept {
 }
 
 /// Measures councils of [4..8] under churn.
-fn kept(fixture: &CouncilFixture<'_>, refill: Refill) -> Result<Kept, ExperimentError> {
+fn kept(fixture: &CouncilFixture<'_>, refill: Refill) -> Result<Kept> {
     let config = Config::field(Seats::new(4, 8), 10_000, Duration::from_secs(1));
     let stay = Stay::restless(config, refill);
     let own = fixture.budget.reseeded(seed_of(&format!("{refill:?}")));

@@ -3,29 +3,28 @@
 use std::collections::BTreeSet;
 
 use hustings_protocol::bully::{Bully, Config};
-use hustings_protocol::{Duration, Instant, Outcome, Protocol};
+use hustings_protocol::{Duration, Instant};
 use hustings_sim::classics::{self, Best, BullyInitiator};
-use hustings_sim::statistics::Sample;
-use hustings_sim::{Delay, Detection, Event, Seeds, Stream, Trace, Verb};
-use hustings_theory::bully::{self as paper, Initiator};
+use hustings_sim::{Delay, Detection, Seeds, Stream, Verb};
+use hustings_theory::bully as paper;
 
-use super::super::budget::{Budget, ExperimentError};
+use super::super::budget::{Budget, Result};
 use super::super::evidence::{
-    Evidence, all_equal, all_of, between, equal, list, mean, number, share_above,
+    Evidence, all_equal, all_true, average, between, equal, list, mean, number, share_above,
 };
 use super::slides_fixture::{HOP, Play, Reports, SlidesFixture, hops, subset};
 
 /// Lays out a group whose best member is dead. The other members have not detected it.
-fn bereft(members: u32, initiator: BullyInitiator, seeds: Seeds) -> SlidesFixture {
+pub(super) fn bereft(members: u32, initiator: BullyInitiator, seeds: Seeds) -> SlidesFixture {
     let layout = classics::bully(members, initiator, Best::Down, seeds);
     SlidesFixture::laid_out(layout).detection(Detection::Never)
 }
 
-fn hold(fixture: SlidesFixture, seeds: Seeds) -> Play {
+pub(super) fn hold(fixture: SlidesFixture, seeds: Seeds) -> Play {
     fixture.play::<Bully>(Config::paper(HOP), seeds)
 }
 
-pub(super) fn r10(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn r10(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u32] = budget.choose(&[3, 5, 10, 100], &[3, 5, 10, 100, 1000]);
     let seeds = Seeds::new(budget.seed, 0);
     let second = BullyInitiator::SecondHighest;
@@ -41,7 +40,6 @@ pub(super) fn r10(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let less = |by: u32| sizes.iter().map(|&n| u64::from(n - by)).collect::<Vec<_>>();
     let knowing = held(Detection::Oracle);
     let asking = held(Detection::Never);
-    let mut evidence = Evidence::default();
     evidence.stated(
         format!("N = {}, the second best starts, knowing: messages", list(sizes)),
         all_equal(&less(2), &sent(&knowing)),
@@ -50,11 +48,8 @@ pub(super) fn r10(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "the same: message times until all know",
         all_equal(&vec![1.0; sizes.len()], &known(&knowing)),
     );
-    let elected = |play: &&Play| play.summary.elected_best;
-    evidence.stated(
-        "the same: it is elected",
-        all_of(sizes.len(), knowing.iter().filter(elected).count()),
-    );
+    let elected: Vec<bool> = knowing.iter().map(|play| play.summary.elected_best).collect();
+    evidence.stated("the same: it is elected", all_true(&elected));
     evidence.ours("it asks the dead one first: messages, N-1", all_equal(&less(1), &sent(&asking)));
     let time_out = Config::paper(HOP).answer_within;
     let waited = 1.0 + hops(Instant::START + time_out);
@@ -62,16 +57,16 @@ pub(super) fn r10(budget: &Budget) -> Result<Evidence, ExperimentError> {
         format!("the same: message times until all know, with a time-out of {}", waited - 1.0),
         all_equal(&vec![waited; sizes.len()], &known(&asking)),
     );
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "N = 100: {} messages in {} message time; {} in {} if it asks the dead one",
         knowing[3].messages(),
         known(&knowing)[3],
         asking[3].messages(),
         known(&asking)[3],
-    )))
+    ))
 }
 
-pub(super) fn r11(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn r11(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u32] = budget.choose(&[16, 32, 64, 128], &[16, 32, 64, 128, 256, 512, 1024]);
     let seeds = Seeds::new(budget.seed, 0);
     let plays: Vec<(Play, Reports)> = sizes
@@ -81,40 +76,30 @@ pub(super) fn r11(budget: &Budget) -> Result<Evidence, ExperimentError> {
             fixture.play_traced::<Bully, _>(Config::paper(HOP), seeds, Reports::default())
         })
         .collect();
-    let sent: Vec<u64> = plays.iter().map(|(play, _)| play.messages()).collect();
-    let unanswered = plays.iter().map(|(play, _)| play.messages() - play.of_kind(1));
-    let unanswered: Vec<u64> = unanswered.collect();
-    let members = || sizes.iter().map(|&n| u64::from(n));
-    let mut evidence = Evidence::default();
+    let each = |of: fn(&(Play, Reports)) -> u64| plays.iter().map(of).collect::<Vec<u64>>();
+    let sent = each(|(play, _)| play.messages());
+    let unanswered = each(|(play, _)| play.messages() - play.of_kind(1));
+    let callers = each(|(_, reports)| reports.calls.iter().collect::<BTreeSet<_>>().len() as u64);
+    let expected = |of: fn(u64) -> u64| sizes.iter().map(|&n| of(n.into())).collect::<Vec<u64>>();
 
-    let callers = |(_, reports): &(Play, Reports)| {
-        let distinct: BTreeSet<u32> = reports.calls.iter().copied().collect();
-        distinct.len() as u64
-    };
     evidence.stated(
         format!("N = {}, the lowest starts: members that begin elections, N-1", list(sizes)),
-        all_equal(
-            &members().map(|n| n - 1).collect::<Vec<_>>(),
-            &plays.iter().map(callers).collect::<Vec<_>>(),
-        ),
+        all_equal(&expected(|n| n - 1), &callers),
     );
     let exponent = growth(sizes, &sent);
     evidence.stated(
         "the same: messages grow as this power of N (least squares)",
         between(1.95, 2.05, exponent),
     );
-    evidence.ours(
-        "the same: messages, N^2-N-1",
-        all_equal(&members().map(|n| n * n - n - 1).collect::<Vec<_>>(), &sent),
-    );
+    evidence.ours("the same: messages, N^2-N-1", all_equal(&expected(|n| n * n - n - 1), &sent));
     evidence.ours(
         "the same: messages without the answers, N(N-1)/2 + N-2",
-        all_equal(&members().map(|n| n * (n - 1) / 2 + n - 2).collect::<Vec<_>>(), &unanswered),
+        all_equal(&expected(|n| n * (n - 1) / 2 + n - 2), &unanswered),
     );
     let random = budget.sample(budget.choose(500, 20_000), |seeds| {
         hold(bereft(40, BullyInitiator::Random, seeds), seeds).messages() as f64
     })?;
-    let expected = paper::bully(40, Initiator::Random, paper::Best::Down).messages;
+    let expected = paper::bully(40, BullyInitiator::Random, Best::Down).messages;
     evidence.ours(
         "N = 40, any live member starts: mean messages, N(2N-1)/6 + N-2",
         mean(expected, &random),
@@ -125,14 +110,14 @@ pub(super) fn r11(budget: &Budget) -> Result<Evidence, ExperimentError> {
     })?;
     evidence.ours(
         "N = 40, the lowest starts, delays vary below their bound: N^2-N-1 messages",
-        all_of(bounded.len(), bounded.iter().filter(|&&it| it).count()),
+        all_true(&bounded),
     );
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "N = {}: {} messages, {} without answers; they grow as N^{exponent:.3}",
         sizes[sizes.len() - 1],
         sent[sent.len() - 1],
         unanswered[unanswered.len() - 1],
-    )))
+    ))
 }
 
 fn up_to_a_hop() -> Delay {
@@ -150,37 +135,10 @@ fn growth(sizes: &[u32], counts: &[u64]) -> f64 {
     together.sum::<f64>() / alone.sum::<f64>()
 }
 
-/// The time at which each member first declared itself the winner.
-struct Victories {
-    first: Vec<Option<Instant>>,
-}
-
-impl<P: Protocol> Trace<P> for Victories {
-    const ON: bool = true;
-
-    fn record(&mut self, at: Instant, event: Event<'_, P>) {
-        if let Event::Reported { member, outcome: Outcome::Nominee(it) } = event
-            && it.id.0 == u64::from(member)
-        {
-            self.first[member as usize].get_or_insert(at);
-        }
-    }
-}
-
-/// The consequence of a crash during an election.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sequel {
-    /// The crashed member had not declared itself, and the best of the others was elected.
-    Recovered,
-    /// The crashed member had not declared itself, and the best of the others was not elected.
-    Lost,
-    /// The crashed member had declared itself. Its crash is a new failure.
-    DiedInOffice,
-}
-
 /// Runs an election among ten members, of which up to three of the best are dead. Any of the others
-/// start it, and the best live member crashes during it.
-fn coordinator_fails(seeds: Seeds) -> Sequel {
+/// start it, and the best live member crashes during it. Returns whether the best of the others is
+/// elected. `None` if the crashed member had declared itself: its crash is then a new failure.
+fn best_elected_after_crash(seeds: Seeds) -> Option<bool> {
     const MEMBERS: u32 = 10;
     let chance = seeds.number(Stream::Faults);
     let draw = |bits: u32, below: u64| (chance >> bits) % below;
@@ -199,15 +157,9 @@ fn coordinator_fails(seeds: Seeds) -> Sequel {
         .kill(death, doomed)
         .detection(Detection::Never)
         .delay(up_to_a_hop());
-    let victories = Victories { first: vec![None; MEMBERS as usize] };
     let config = Config::paper(HOP);
-    let (play, victories) = fixture.play_traced::<Bully, _>(config, seeds, victories);
-    let declared = victories.first[doomed as usize].is_some();
-    match play.summary.elected_best {
-        _ if declared => Sequel::DiedInOffice,
-        true => Sequel::Recovered,
-        false => Sequel::Lost,
-    }
+    let (play, reports) = fixture.play_traced::<Bully, _>(config, seeds, Reports::default());
+    (!reports.victories.contains(&doomed)).then_some(play.summary.elected_best)
 }
 
 /// True if an election among `members`, of which the best is dead, does not elect the best live
@@ -227,31 +179,28 @@ fn unbounded(members: u32, election_timeout: f64, seeds: Seeds) -> (Play, Report
         .play_traced::<Bully, _>(config, seeds, Reports::default())
 }
 
-pub(super) fn r12(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn r12(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let runs = budget.choose(500, 20_000);
-    let mut evidence = Evidence::default();
     let steady = budget.each(runs, |_, seeds| {
         let fixture = bereft(20, BullyInitiator::Random, seeds).delay(up_to_a_hop());
         hold(fixture, seeds).summary.elected_best
     })?;
     evidence.stated(
         "N = 20, the best dead, any starts, delays bounded: the best live member elected",
-        all_of(steady.len(), steady.iter().filter(|&&it| it).count()),
+        all_true(&steady),
     );
-    let sequels = budget.each(runs, |_, seeds| coordinator_fails(seeds))?;
-    let count = |which| sequels.iter().filter(|&&it| it == which).count();
-    let (recovered, lost) = (count(Sequel::Recovered), count(Sequel::Lost));
+    let crashed = budget.each(runs, |_, seeds| best_elected_after_crash(seeds))?;
+    let crashed: Vec<bool> = crashed.into_iter().flatten().collect();
     evidence.stated(
         "N = 10, up to 3 dead, any start, the best live one dies before it declares itself: the next \
          elected",
-        all_of(recovered + lost, recovered),
+        all_true(&crashed),
     );
 
     let hasty = Config { answer_within: HOP.mul_f64(1.5), ..Config::paper(HOP) };
-    let fixture = bereft(10, BullyInitiator::Lowest, Seeds::new(budget.seed, 0));
-    let reports = Reports::default();
     let seeds = Seeds::new(budget.seed, 0);
-    let (_, reports) = fixture.play_traced::<Bully, _>(hasty, seeds, reports);
+    let fixture = bereft(10, BullyInitiator::Lowest, seeds);
+    let (_, reports) = fixture.play_traced::<Bully, _>(hasty, seeds, Reports::default());
     let declared: BTreeSet<u32> = reports.victories.into_iter().collect();
     evidence.ours(
         "N = 10, the best dead; a round trip takes 2 message times, and answers are waited for 1.5: \
@@ -278,14 +227,13 @@ pub(super) fn r12(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "the same, 2.5 mean delays: share in which two members or more declare themselves",
         share_above(0.0, &split),
     );
-    let percent = |sample: &Sample| sample.estimate().map_or(f64::NAN, |it| 100.0 * it.mean);
     let rates = wrong.iter().map(|(election_timeout, share)| {
-        format!("{} % at {election_timeout}", number(percent(share)))
+        format!("{} % at {election_timeout}", number(100.0 * average(share)))
     });
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "bounded delays: right in {} of {}; exponential, by time-out in mean delays: wrong in {}",
-        recovered + steady.iter().filter(|&&it| it).count(),
-        recovered + lost + steady.len(),
+        crashed.iter().chain(&steady).filter(|&&it| it).count(),
+        crashed.len() + steady.len(),
         rates.collect::<Vec<_>>().join(", ")
-    )))
+    ))
 }

@@ -8,8 +8,8 @@ use hustings_sim::classics::{self, Initiators, Order, Ring};
 use hustings_sim::{Detection, Event, Seeds, Trace, Who};
 use hustings_theory::rings::{self, Failure, modified_ring, modified_ring_with_failure};
 
-use super::super::budget::{Budget, ExperimentError};
-use super::super::evidence::{Evidence, all_equal, all_of, equal, estimated, list, mean};
+use super::super::budget::{Budget, Result};
+use super::super::evidence::{Evidence, all_equal, all_of, all_true, equal, estimated, list, mean};
 use super::slides_fixture::{HOP, Play, Reports, SlidesFixture, hops};
 
 fn no_chance() -> Seeds {
@@ -22,13 +22,18 @@ fn opened(members: u32, best: u32) -> SlidesFixture {
     SlidesFixture::of(priorities).start(Who::one(0))
 }
 
+/// Holds an election among members in random order, with random initiators.
+pub(super) fn hold(members: u32, initiators: Initiators, seeds: Seeds) -> Play {
+    let layout = classics::ring(Ring::Modified, members, initiators, Order::Random, seeds);
+    SlidesFixture::laid_out(layout.scenario()).play::<ModifiedRing>(Config::paper(), seeds)
+}
+
 fn play(fixture: SlidesFixture) -> Play {
     fixture.play::<ModifiedRing>(Config::paper(), no_chance())
 }
 
-pub(super) fn r5(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn r5(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u32] = budget.choose(&[3, 5, 10, 100], &[3, 5, 10, 100, 1000]);
-    let mut evidence = Evidence::default();
     let ns = list(sizes);
     let twice: Vec<u64> = sizes.iter().map(|&n| 2 * u64::from(n)).collect();
     let plain: Vec<Play> = sizes.iter().map(|&n| play(opened(n, n / 2))).collect();
@@ -37,15 +42,12 @@ pub(super) fn r5(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let members = 50;
     let runs = budget.choose(300, 5_000);
     let always = budget.each(runs, |_, seeds| {
-        let one = Initiators::Count(1);
-        let layout = classics::ring(Ring::Modified, members, one, Order::Random, seeds);
-        let play =
-            SlidesFixture::laid_out(layout.scenario()).play::<ModifiedRing>(Config::paper(), seeds);
+        let play = hold(members, Initiators::Count(1), seeds);
         play.messages() == 2 * u64::from(members) && play.summary.elected_best
     })?;
     evidence.stated(
         format!("N = {members}, any initiator, random order: 2N messages, and the best elected"),
-        all_of(always.len(), always.iter().filter(|&&it| it).count()),
+        all_true(&always),
     );
 
     evidence.ours(
@@ -67,13 +69,13 @@ pub(super) fn r5(budget: &Budget) -> Result<Evidence, ExperimentError> {
         evidence.ours(format!("{what} messages"), all_equal(&expected, &sent(&plays)));
         at_100.push(plays[3].messages());
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "N = 100: {} messages; {} if the best dies, {} or {} if the initiator does",
         plain[3].messages(),
         at_100[0],
         at_100[1],
         at_100[2]
-    )))
+    ))
 }
 
 fn failing(members: u32, failure: Failure) -> SlidesFixture {
@@ -91,40 +93,31 @@ fn example(death: f64) -> SlidesFixture {
     SlidesFixture::of(0..5).start(Who::one(2)).kill(death, 4)
 }
 
-pub(super) fn r6(_: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn r6(_: &Budget, evidence: &mut Evidence) -> Result<String> {
     // P4 signs after 2 message times. From 6 message times on, the coordinator message is on its
     // way to P4.
     let deaths = [2.5, 3.5, 4.5, 5.5];
-    let mut evidence = Evidence::default();
-    let ends = |deaths: &[f64]| {
-        let ending = |&death: &f64| play(example(death)).ending();
-        deaths.iter().map(ending).collect::<Vec<_>>()
-    };
-    let p3 = vec!["elects P3".to_owned(); deaths.len()];
+    let end = |death: f64| play(example(death)).ending();
+    let p3 = || "elects P3".to_owned();
+    let silence = || "ends in silence".to_owned();
     evidence.stated(
         format!("P4 dies after {} message times: the election", list(&deaths)),
-        all_equal(&p3, &ends(&deaths)),
+        all_equal(&deaths.map(|_| p3()), &deaths.map(end)),
     );
-    let rounds = |&death: &f64| play(example(death)).summary.tally.rounds;
-    evidence.stated(
-        "the same: attempts",
-        all_equal(&[2; 4], &deaths.iter().map(rounds).collect::<Vec<_>>()),
-    );
-    let sent = |&death: &f64| play(example(death)).messages();
-    let sent: Vec<u64> = deaths.iter().map(sent).collect();
+    let plays = deaths.map(|death| play(example(death)));
+    let rounds = plays.each_ref().map(|play| play.summary.tally.rounds);
+    evidence.stated("the same: attempts", all_equal(&[2; 4], &rounds));
+    let sent = plays.each_ref().map(Play::messages);
     evidence.ours("the same: messages, 4N-3", all_equal(&[17; 4], &sent));
     evidence.ours(
         "P4 dies before the election reaches its predecessor, so that it is stepped over: the election",
-        all_equal(&["elects P3".to_owned()], &ends(&[0.5])),
+        equal(&p3(), &end(0.5)),
     );
     evidence.ours(
         "P4 dies with either message on its way to it, and takes it along: the election",
-        all_equal(
-            &["ends in silence".to_owned(), "ends in silence".to_owned()],
-            &ends(&[1.5, 6.5]),
-        ),
+        all_equal(&[silence(), silence()], &[1.5, 6.5].map(end)),
     );
-    Ok(evidence.sum_up(format!("P3 elected in the second attempt, after {} messages", sent[0])))
+    Ok(format!("P3 elected in the second attempt, after {} messages", sent[0]))
 }
 
 /// The reports, and the contents of the lists that go round the ring.
@@ -158,9 +151,8 @@ impl Trace<ModifiedRing> for Lists {
     }
 }
 
-pub(super) fn r7(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn r7(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u32] = budget.choose(&[3, 4, 5, 10, 50], &[3, 4, 5, 10, 50, 200]);
-    let mut evidence = Evidence::default();
     let mut noticed_at = Vec::new();
     for (round, laps, failure) in [
         ("election", 1, Failure::InitiatorAfterElection),
@@ -202,13 +194,13 @@ pub(super) fn r7(budget: &Budget) -> Result<Evidence, ExperimentError> {
         );
         evidence.ours("the same: the best elected", all_of(cases, best_elected));
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "the successor finds its own id in a list not its own; N = 50: after {} message times",
         noticed_at.iter().map(f64::to_string).collect::<Vec<_>>().join(" or ")
-    )))
+    ))
 }
 
-pub(super) fn r8(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn r8(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let members: u32 = budget.choose(40, 200);
     let n = u64::from(members);
     let runs = budget.choose(500, 10_000);
@@ -228,7 +220,6 @@ pub(super) fn r8(budget: &Budget) -> Result<Evidence, ExperimentError> {
         let is_higher = best.is_some_and(|best| announcers == [u64::from(best)]);
         (play, is_higher)
     };
-    let mut evidence = Evidence::default();
     let two = budget.each(runs, |_, seeds| hold(2, seeds))?;
     let higher = two.iter().filter(|(_, is_higher)| *is_higher).count();
     evidence.stated(
@@ -249,19 +240,18 @@ pub(super) fn r8(budget: &Budget) -> Result<Evidence, ExperimentError> {
             gist.push(estimated(&sample));
         }
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "N = {n}, k = 2: the lower discarded in {higher} of {}; mean {} messages",
         two.len(),
         list(&gist)
-    )))
+    ))
 }
 
-pub(super) fn r9(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn r9(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let members = budget.choose(10, 50);
     let bests = || 1..members;
     let signed = |best: u32| f64::from(members + best) + 0.5;
     let dying = |best: u32| opened(members, best).kill(signed(best), best);
-    let mut evidence = Evidence::default();
     let named = bests().filter(|&best| {
         let play = play(dying(best));
         play.ending() == format!("elects dead P{best}") && play.summary.tally.rounds == 1
@@ -296,9 +286,9 @@ pub(super) fn r9(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "the same without a detector: messages, 2N",
         equal(&(2 * u64::from(members)), &play(dying(members / 2)).messages()),
     );
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "elected dead in {dead} of {} cases; with a detector the second best follows in {recovered} of {}",
         bests().count(),
         cases().count()
-    )))
+    ))
 }

@@ -5,18 +5,18 @@ use hustings_sim::classics::{self, Initiators, Order, Ring};
 use hustings_sim::{Detection, Seeds, Stream, Verb, Who};
 use hustings_theory::rings::{self, chang_roberts, chang_roberts_literal};
 
-use super::super::budget::{Budget, ExperimentError};
+use super::super::budget::{Budget, Result};
 use super::super::evidence::{
-    Evidence, all_equal, all_of, at_most, equal, estimated, list, mean, number,
+    Evidence, all_equal, all_of, all_true, at_most, equal, estimated, list, mean, number,
 };
 use super::slides_fixture::{HOP, Play, Reports, SlidesFixture, hops, permutations, subset};
 
-fn hold(members: u32, initiators: Initiators, order: Order, seeds: Seeds) -> Play {
+pub(super) fn hold(members: u32, initiators: Initiators, order: Order, seeds: Seeds) -> Play {
     let layout = classics::ring(Ring::ChangRoberts, members, initiators, order, seeds);
     SlidesFixture::laid_out(layout.scenario()).play::<ChangRoberts>(Config::paper(), seeds)
 }
 
-pub(super) fn r1(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn r1(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let one = Initiators::Count(1);
     let sizes: &[u32] = budget.choose(&[2, 3, 10, 100], &[2, 3, 10, 100, 1000, 10_000]);
     let played = |order| {
@@ -26,7 +26,6 @@ pub(super) fn r1(budget: &Budget) -> Result<Evidence, ExperimentError> {
     let sent = |plays: &[Play]| plays.iter().map(Play::messages).collect::<Vec<u64>>();
     let ns = list(sizes);
     let bound: Vec<u64> = sizes.iter().map(|&n| 3 * u64::from(n) - 1).collect();
-    let mut evidence = Evidence::default();
 
     let worst = played(Order::Worst);
     evidence.stated(
@@ -35,11 +34,11 @@ pub(super) fn r1(budget: &Budget) -> Result<Evidence, ExperimentError> {
     );
     let home: Vec<u64> = worst.iter().map(|play| hops(play.ended) as u64).collect();
     evidence.stated("message times until the announcement is home", all_equal(&bound, &home));
-    let most = extremes(budget, 1)?;
+    let (_, most) = extremes(budget, 1)?;
     let small: Vec<u64> = (2..).map(|n| 3 * n - 1).take(most.len()).collect();
     evidence.stated(
         format!("every order of 2 to {} members: most messages", most.len() + 1),
-        all_equal(&small, &most.iter().map(|it| it.most).collect::<Vec<_>>()),
+        all_equal(&small, &most),
     );
 
     let known = worst.iter().filter_map(|play| play.summary.known_at);
@@ -48,12 +47,10 @@ pub(super) fn r1(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "message times until the last member knows: 3N-2",
         all_equal(&bound.iter().map(|it| it - 1).collect::<Vec<_>>(), &known),
     );
+    let twice: Vec<u64> = sizes.iter().map(|&n| 2 * u64::from(n)).collect();
     evidence.ours(
         "the initiator is the best: 2N messages",
-        all_equal(
-            &sizes.iter().map(|&n| 2 * u64::from(n)).collect::<Vec<_>>(),
-            &sent(&played(Order::Best)),
-        ),
+        all_equal(&twice, &sent(&played(Order::Best))),
     );
     let members = 100;
     let random = budget.sample(budget.choose(500, 20_000), |seeds| {
@@ -64,43 +61,35 @@ pub(super) fn r1(budget: &Budget) -> Result<Evidence, ExperimentError> {
         mean(chang_roberts(members.into(), 1, rings::Order::Random).messages, &random),
     );
     let at_100 = &worst[3];
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "N = 100: {} messages at worst, home after {} message times; mean {}",
         at_100.messages(),
         number(hops(at_100.ended)),
         estimated(&random),
-    )))
+    ))
 }
 
-/// The fewest and the most messages over all orders of the members.
-struct Extremes {
-    least: u64,
-    most: u64,
-}
-
-/// Returns the extremes for groups of 2 and more. The first `callers` members of the ring start.
-/// Because all orders are tried, the choice of neighbouring initiators makes no difference.
-fn extremes(budget: &Budget, callers: u32) -> Result<Vec<Extremes>, ExperimentError> {
+/// Returns the fewest and the most messages over all orders of the members, for groups of 2 and
+/// more. The first `callers` members of the ring start. Because all orders are tried, the choice of
+/// neighbouring initiators makes no difference.
+fn extremes(budget: &Budget, callers: u32) -> Result<(Vec<u64>, Vec<u64>)> {
     let largest = budget.choose(6, 8);
-    let group = |members: u32| {
+    let (mut least, mut most) = (Vec::new(), Vec::new());
+    for members in 2..=largest {
         let orders = permutations(members);
-        let one = |number: u64, seeds| {
+        let sent = budget.each(orders.len() as u64, |number, seeds| {
             let starters = Who::Members((0..callers.min(members)).collect());
             let fixture =
                 SlidesFixture::of(orders[number as usize].iter().copied()).start(starters);
-            let play = fixture.play::<ChangRoberts>(Config::paper(), seeds);
-            play.messages()
-        };
-        let sent = budget.each(orders.len() as u64, one)?;
-        Ok(Extremes {
-            least: sent.iter().copied().min().unwrap_or(0),
-            most: sent.iter().copied().max().unwrap_or(0),
-        })
-    };
-    (2..=largest).map(group).collect()
+            fixture.play::<ChangRoberts>(Config::paper(), seeds).messages()
+        })?;
+        least.extend(sent.iter().min());
+        most.extend(sent.iter().max());
+    }
+    Ok((least, most))
 }
 
-pub(super) fn r2(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn r2(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let members = budget.choose(100, 1000);
     let n = u64::from(members);
     let runs = budget.choose(300, 5_000);
@@ -110,7 +99,6 @@ pub(super) fn r2(budget: &Budget) -> Result<Evidence, ExperimentError> {
     })?;
     let complete = plays.iter().filter(|(_, elected)| *elected).count();
     let most = plays.iter().map(|(sent, _)| *sent).max().unwrap_or(0);
-    let mut evidence = Evidence::default();
     evidence.stated(
         format!("N = {n}, all start at once, random order: complete with the best elected"),
         all_of(plays.len(), complete),
@@ -130,41 +118,37 @@ pub(super) fn r2(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "ids fall along the ring: N(N+1)/2 + N",
         equal(&(n * (n + 1) / 2 + n), &of(Order::Worst)),
     );
-    let found = extremes(budget, u32::MAX)?;
-    let sizes = || (2..).take(found.len());
+    let (least, most_of_all) = extremes(budget, u32::MAX)?;
+    let expected = |of: fn(u64) -> u64| (2..).map(of).take(least.len()).collect::<Vec<_>>();
     evidence.ours(
-        format!("every order of 2 to {} members: fewest messages", found.len() + 1),
-        all_equal(
-            &sizes().map(|n| 3 * n - 1).collect::<Vec<u64>>(),
-            &found.iter().map(|it| it.least).collect::<Vec<_>>(),
-        ),
+        format!("every order of 2 to {} members: fewest messages", least.len() + 1),
+        all_equal(&expected(|n| 3 * n - 1), &least),
     );
     evidence.ours(
         "the same: most messages",
-        all_equal(
-            &sizes().map(|n| n * (n + 1) / 2 + n).collect::<Vec<u64>>(),
-            &found.iter().map(|it| it.most).collect::<Vec<_>>(),
-        ),
+        all_equal(&expected(|n| n * (n + 1) / 2 + n), &most_of_all),
     );
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "N = {n}, all start: {} messages in the mean, {} at worst; 3N-1 is {}",
         estimated(&all),
         of(Order::Worst),
         3 * n - 1
-    )))
+    ))
 }
 
 /// The results of all possible elections in small groups.
+#[derive(Default)]
 struct Census {
-    elections: usize,
-    best_elected: usize,
-    declared_once: usize,
+    /// For each election, true if the best member was elected.
+    best_elected: Vec<bool>,
+    /// For each election, true if the best member declared itself elected once, and no other did.
+    declared_once: Vec<bool>,
 }
 
 /// Runs all orders of up to `largest` members with all sets of initiators. The best is always
 /// member 0: by the symmetry of the ring this leaves no case out.
-fn census(budget: &Budget, largest: u32, config: Config) -> Result<Census, ExperimentError> {
-    let mut census = Census { elections: 0, best_elected: 0, declared_once: 0 };
+fn census(budget: &Budget, largest: u32, config: Config) -> Result<Census> {
+    let mut census = Census::default();
     for members in 2..=largest {
         let orders = permutations(members - 1);
         let sets = (1 << members) - 1;
@@ -174,38 +158,28 @@ fn census(budget: &Budget, largest: u32, config: Config) -> Result<Census, Exper
             let fixture = SlidesFixture::of(priorities).start(subset(members, number % sets + 1));
             fixture.play_traced::<ChangRoberts, _>(config, seeds, Reports::default())
         })?;
-        census.elections += played.len();
-        let best_elected = |(play, _): &&(Play, Reports)| play.summary.elected_best;
-        census.best_elected += played.iter().filter(best_elected).count();
-        let once = |(_, reports): &&(Play, Reports)| reports.victories == [0];
-        census.declared_once += played.iter().filter(once).count();
+        census.best_elected.extend(played.iter().map(|(play, _)| play.summary.elected_best));
+        census.declared_once.extend(played.iter().map(|(_, reports)| reports.victories == [0]));
     }
     Ok(census)
 }
 
-pub(super) fn r3(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn r3(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let to_the_letter = Config { initiator: Initiator::Literal, ..Config::paper() };
     let largest = budget.choose(5, 7);
     let literal = census(budget, largest, to_the_letter)?;
     let corrected = census(budget, largest, Config::paper())?;
     let every = format!("every order of 2 to {largest} members, every set of initiators");
-    let mut evidence = Evidence::default();
     evidence.stated(
         format!("{every}, to the letter: the best elected"),
-        all_of(literal.elections, literal.best_elected),
+        all_true(&literal.best_elected),
     );
-    evidence.stated(
-        "the same: and declared elected once",
-        all_of(literal.elections, literal.declared_once),
-    );
+    evidence.stated("the same: and declared elected once", all_true(&literal.declared_once));
     evidence.corrected(
         format!("{every}, initiators participate: the best elected"),
-        all_of(corrected.elections, corrected.best_elected),
+        all_true(&corrected.best_elected),
     );
-    evidence.corrected(
-        "the same: and declared elected once",
-        all_of(corrected.elections, corrected.declared_once),
-    );
+    evidence.corrected("the same: and declared elected once", all_true(&corrected.declared_once));
 
     let members = budget.choose(30, 100);
     let runs = budget.choose(300, 5_000);
@@ -221,7 +195,7 @@ pub(super) fn r3(budget: &Budget) -> Result<Evidence, ExperimentError> {
     })?;
     evidence.corrected(
         format!("N = {members}, all start at different times within 3N: the best elected"),
-        all_of(staggered.len(), staggered.iter().filter(|&&it| it).count()),
+        all_true(&staggered),
     );
     let doubled = budget.sample(budget.choose(1_000, 20_000), |seeds| {
         let layout = classics::ring(Ring::ChangRoberts, 3, Initiators::All, Order::Random, seeds);
@@ -232,10 +206,13 @@ pub(super) fn r3(budget: &Budget) -> Result<Evidence, ExperimentError> {
         "N = 3, all start, to the letter: mean messages, 2N H_N + N + 1",
         mean(chang_roberts_literal(3).messages, &doubled),
     );
-    Ok(evidence.sum_up(format!(
+    let once = |census: &Census| census.declared_once.iter().filter(|&&it| it).count();
+    Ok(format!(
         "{} elections: declared once in {} to the letter, in {} corrected; the best elected in all",
-        corrected.elections, literal.declared_once, corrected.declared_once
-    )))
+        corrected.declared_once.len(),
+        once(&literal),
+        once(&corrected)
+    ))
 }
 
 /// Returns `0..members` in random order.
@@ -255,12 +232,11 @@ fn example(config: Config, detection: Detection, death: f64, limit: f64) -> Play
         .play::<ChangRoberts>(config, Seeds::new(0, 0))
 }
 
-pub(super) fn r4(budget: &Budget) -> Result<Evidence, ExperimentError> {
+pub(super) fn r4(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let long = budget.choose(1_000.0, 100_000.0);
     let paper = |death, limit| example(Config::paper(), Detection::Oracle, death, limit);
     let ending = |death: f64| paper(death, long).ending();
-    let expect = |words: &str| words.to_owned();
-    let mut evidence = Evidence::default();
+    let expect = str::to_owned;
     evidence.stated(
         format!("P4 dies while its id circulates: the election, within {long} message times"),
         equal(&expect("goes on for ever"), &ending(2.5)),
@@ -302,8 +278,8 @@ pub(super) fn r4(budget: &Budget) -> Result<Evidence, ExperimentError> {
         all_of(deaths().count(), survived.count()),
     );
     let stuck = deaths().filter(|&death| ending(death) != "elects P3").count();
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "P4's id still circulates after {laps} messages; {stuck} of {} times of death elect nobody alive",
         deaths().count()
-    )))
+    ))
 }

@@ -1,143 +1,120 @@
 //! Figures of the slides' claims.
 
-use hustings_protocol::bully::{self, Bully};
-use hustings_protocol::chang_roberts::{self, ChangRoberts};
-use hustings_protocol::modified_ring::{self, ModifiedRing};
-use hustings_sim::classics::{self, Best, BullyInitiator, Initiators, Order, Ring};
-use hustings_sim::{Detection, Seeds};
-use hustings_theory::{bully as bully_paper, rings};
+use hustings_sim::Seeds;
+use hustings_sim::classics::{Best, BullyInitiator, Initiators, Order};
+use hustings_theory::{bully as paper, rings};
 
-use super::super::budget::{Budget, ExperimentError};
-use super::super::figure::{Axis, Corner, Figure, Point, Scale, Series};
-use super::bully::goes_wrong;
-use super::slides_fixture::{HOP, SlidesFixture};
+use super::super::FigureSpec;
+use super::super::budget::{Budget, Result};
+use super::super::figure::{Axis, Corner, Panel, Point, Series};
+use super::bully::{self, bereft, goes_wrong};
+use super::slides_fixture::Play;
+use super::{modified_ring, ring};
+
+pub(super) const FIGURES: &[FigureSpec] = &[
+    FigureSpec {
+        panels: &[Panel {
+            name: "R-messages",
+            caption: "Messages of one election. Points: means of simulated elections, with their 95 % \
+                      confidence intervals (mostly smaller than the points); lines: closed forms. The \
+                      bully's best member is dead.",
+            title: "Messages of one election",
+            x: Axis::logarithmic("members N"),
+            y: Axis::logarithmic("messages"),
+            legend: Corner::UpperLeft,
+        }],
+        draw: |budget| Ok(vec![messages(budget)?]),
+    },
+    FigureSpec {
+        panels: &[Panel {
+            name: "R-time-outs",
+            caption: "Bully, exponential delays, the best member dead and the lowest calling: the share of \
+                      elections that do not end with everyone naming the best live member, against the \
+                      time waited for an answer. Bands: 95 % confidence.",
+            title: "Bully without a bound on delays",
+            x: Axis::linear("time waited for an answer, in mean delays"),
+            y: Axis::linear("share of elections that go wrong"),
+            legend: Corner::UpperRight,
+        }],
+        draw: |budget| Ok(vec![time_outs(budget)?]),
+    },
+];
 
 /// An election with its cost by theory and in the simulator.
 struct Election {
     label: &'static str,
     on_paper: fn(u64) -> f64,
-    hold: fn(u32, Seeds) -> u64,
+    hold: fn(u32, Seeds) -> Play,
 }
 
 const ELECTIONS: [Election; 5] = [
     Election {
         label: "bully, the lowest calls: N² − N − 1",
-        on_paper: |n| {
-            bully_paper::bully(n, bully_paper::Initiator::Lowest, bully_paper::Best::Down).messages
-        },
-        hold: |members, seeds| bully(members, BullyInitiator::Lowest, seeds),
+        on_paper: |n| paper::bully(n, BullyInitiator::Lowest, Best::Down).messages,
+        hold: |n, seeds| bully::hold(bereft(n, BullyInitiator::Lowest, seeds), seeds),
     },
     Election {
         label: "bully, any calls: N(2N − 1)/6 + N − 2",
-        on_paper: |n| {
-            bully_paper::bully(n, bully_paper::Initiator::Random, bully_paper::Best::Down).messages
-        },
-        hold: |members, seeds| bully(members, BullyInitiator::Random, seeds),
+        on_paper: |n| paper::bully(n, BullyInitiator::Random, Best::Down).messages,
+        hold: |n, seeds| bully::hold(bereft(n, BullyInitiator::Random, seeds), seeds),
     },
     Election {
         label: "ring, all call: N H(N) + N",
         on_paper: |n| rings::chang_roberts(n, n, rings::Order::Random).messages,
-        hold: |members, seeds| ring(members, Initiators::All, seeds),
+        hold: |n, seeds| ring::hold(n, Initiators::All, Order::Random, seeds),
     },
     Election {
         label: "ring, one calls: (5N − 1)/2",
         on_paper: |n| rings::chang_roberts(n, 1, rings::Order::Random).messages,
-        hold: |members, seeds| ring(members, Initiators::Count(1), seeds),
+        hold: |n, seeds| ring::hold(n, Initiators::Count(1), Order::Random, seeds),
     },
     Election {
         label: "modified ring, one calls: 2N",
         on_paper: |n| rings::modified_ring(n, 1, rings::Order::Random).messages,
-        hold: |members, seeds| {
-            let one = Initiators::Count(1);
-            let layout = classics::ring(Ring::Modified, members, one, Order::Random, seeds);
-            let fixture = SlidesFixture::laid_out(layout.scenario());
-            let config = modified_ring::Config::paper();
-            fixture.play::<ModifiedRing>(config, seeds).messages()
-        },
+        hold: |n, seeds| modified_ring::hold(n, Initiators::Count(1), seeds),
     },
 ];
 
-fn ring(members: u32, initiators: Initiators, seeds: Seeds) -> u64 {
-    let layout = classics::ring(Ring::ChangRoberts, members, initiators, Order::Random, seeds);
-    let config = chang_roberts::Config::paper();
-    let fixture = SlidesFixture::laid_out(layout.scenario());
-    fixture.play::<ChangRoberts>(config, seeds).messages()
-}
-
-fn bully(members: u32, initiator: BullyInitiator, seeds: Seeds) -> u64 {
-    let layout = classics::bully(members, initiator, Best::Down, seeds);
-    let fixture = SlidesFixture::laid_out(layout).detection(Detection::Never);
-    fixture.play::<Bully>(bully::Config::paper(HOP), seeds).messages()
-}
-
-/// Returns the points that `point` finds at each place, without places that have no run.
-fn points_at<T>(
-    places: &[T],
-    point: impl Fn(&T) -> Result<Option<Point>, ExperimentError>,
-) -> Result<Vec<Point>, ExperimentError> {
-    let points = places.iter().map(point);
-    points.filter_map(Result::transpose).collect()
-}
-
 /// Draws messages against N: the simulator beside the closed forms.
-pub(super) fn messages(budget: &Budget) -> Result<Figure, ExperimentError> {
+fn messages(budget: &Budget) -> Result<Vec<Series>> {
     let sizes: &[u32] =
         budget.choose(&[4, 8, 16, 32, 64, 128], &[4, 8, 16, 32, 64, 128, 256, 512, 1024]);
     // An upper bound of messages for one point. Otherwise the bully's points would take longer than
     // all others together.
     let most = budget.choose(400_000.0, 40_000_000.0);
-    let series = |election: &Election| {
-        let point = |&size: &u32| {
+    let mut series = Vec::new();
+    for election in &ELECTIONS {
+        let mut points = Vec::new();
+        for &size in sizes {
             let cost = (election.on_paper)(size.into());
             let runs = (most / cost).clamp(20.0, budget.choose(200.0, 2_000.0)) as u64;
             let own = budget.reseeded(size.into()); // independent errors for each point
-            let sample = own.sample(runs, |seeds| (election.hold)(size, seeds) as f64)?;
-            Ok(Point::of(size.into(), &sample))
-        };
+            let sample =
+                own.sample(runs, |seeds| (election.hold)(size, seeds).messages() as f64)?;
+            points.extend(Point::of(size.into(), &sample));
+        }
         let on_paper = |&size: &u32| (f64::from(size), (election.on_paper)(size.into()));
-        Ok(Series {
-            label: election.label.to_owned(),
-            looks_like: None,
-            line: sizes.iter().map(on_paper).collect(),
-            points: points_at(sizes, point)?,
-        })
-    };
-    Ok(Figure {
-        title: "Messages of one election",
-        x: Axis { label: "members N", scale: Scale::Logarithmic },
-        y: Axis { label: "messages", scale: Scale::Logarithmic },
-        legend: Corner::UpperLeft,
-        series: ELECTIONS.iter().map(series).collect::<Result<_, ExperimentError>>()?,
-    })
+        series.push(Series::new(election.label, sizes.iter().map(on_paper).collect(), points));
+    }
+    Ok(series)
 }
 
 /// Draws the bully's failures with time-outs that do not bound the round trip.
-pub(super) fn time_outs(budget: &Budget) -> Result<Figure, ExperimentError> {
+fn time_outs(budget: &Budget) -> Result<Vec<Series>> {
     let time_outs: &[f64] = budget.choose(
         &[1.0, 2.0, 4.0, 6.0, 9.0, 12.0],
         &[0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0],
     );
     let runs = budget.choose(200, 5_000);
-    let series = |&members: &u32| {
-        let point = |&time_out: &f64| {
+    let mut series = Vec::new();
+    for members in [20, 10, 5] {
+        let mut points = Vec::new();
+        for &time_out in time_outs {
             let own = budget.reseeded(time_out.to_bits());
             let share = own.share(runs, |seeds| goes_wrong(members, time_out, seeds))?;
-            Ok(Point::of(time_out, &share))
-        };
-        let points = points_at(time_outs, point)?;
-        Ok(Series {
-            label: format!("{members} members"),
-            looks_like: None,
-            line: points.iter().map(|point| (point.x, point.mean)).collect(),
-            points,
-        })
-    };
-    let groups = [20, 10, 5];
-    Ok(Figure {
-        title: "Bully without a bound on delays",
-        x: Axis { label: "time waited for an answer, in mean delays", scale: Scale::Linear },
-        y: Axis { label: "share of elections that go wrong", scale: Scale::Linear },
-        legend: Corner::UpperRight,
-        series: groups.iter().map(series).collect::<Result<_, ExperimentError>>()?,
-    })
+            points.extend(Point::of(time_out, &share));
+        }
+        series.push(Series::through(format!("{members} members"), points));
+    }
+    Ok(series)
 }

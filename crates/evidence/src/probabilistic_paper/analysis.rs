@@ -1,17 +1,16 @@
 //! P1, P2, P3 and P12: the five factors of section 4.
 
 use hustings_protocol::probabilistic::Reply;
-use hustings_sim::statistics::{Kind, Sample};
 use hustings_theory::probabilistic::factors::{
     self, e1_exact, log10_of_group_limit, log10_of_group_limit_printed, success_bound,
 };
 use hustings_theory::probabilistic::relay::{agreement, connected, connected_printed};
 use hustings_theory::probabilistic::{Model, success};
 
-use super::super::budget::ExperimentError;
+use super::super::budget::{Result, share_of};
 use super::super::evidence::{
-    Evidence, alike, all_equal, all_of, average, between, estimated, list, mean, mean_between,
-    number, numbers,
+    Evidence, alike, all_equal, all_of, average, averages, between, estimated, list, mean,
+    mean_between, number, numbers,
 };
 use super::probabilistic_fixture::{Plan, ProbabilisticFixture, each};
 
@@ -20,7 +19,7 @@ const GREATEST_K: u32 = 65;
 /// The K at which the first two factors have converged, by the report.
 const CONVERGED: f64 = 40.0;
 
-pub(super) fn p1(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn p1(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let model = Model::of_figure_4();
     let count = fixture.choose(100, 500);
     let (mut peak, mut at) = (0.0, 0);
@@ -30,7 +29,6 @@ pub(super) fn p1(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
             (peak, at) = (bound, k);
         }
     }
-    let mut evidence = Evidence::default();
     evidence.stated(
         "Figure 4: the greatest product of the five, for K up to 65, 0.6 to the nearest tenth as printed",
         between(0.55, 0.65, peak),
@@ -71,26 +69,23 @@ pub(super) fn p1(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
         "4 to 30 relay members: P_m as printed lies above the probability of a connected graph",
         all_of(27, sparse.count()),
     );
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "the product peaks at {} for K = {at}, where 0.6 is printed; simulated rounds with K = 7, 24, 40, 65 succeed in {} of cases",
         number(peak),
         numbers(&measured)
-    )))
+    ))
 }
 
-pub(super) fn p2(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn p2(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let count = fixture.choose(5_000, 40_000);
-    let mut evidence = Evidence::default();
     let mut gist = Vec::new();
     for view in [0.4, 0.5] {
         let model =
             Model { members: 500, view, crash: 0.0, unicast_loss: 0.0, multicast_loss: 0.0 };
-        let mut apart = Sample::new(Kind::Proportion);
         let plan = Plan { reply: Reply::Worse, ..Plan::round(2) };
         let of_two = fixture.runs(count, &model, plan)?;
-        for run in of_two.iter().filter(|run| run.relay_members == 2) {
-            apart.add(f64::from(u8::from(!run.strong_success)));
-        }
+        let of_two = of_two.iter().filter(|run| run.relay_members == 2);
+        let apart = share_of(of_two.map(|run| !run.strong_success));
         // The best member that either of the two knows: the probability that not both know it.
         let prefer_others = 1.0 - view * view / (1.0 - (1.0 - view).powi(2));
         evidence.stated(
@@ -103,12 +98,11 @@ pub(super) fn p2(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
         );
         gist.push(format!("{} at view {view}", estimated(&apart)));
     }
-    Ok(evidence.sum_up(format!("two relay members elect two leaders: {}", list(&gist))))
+    Ok(format!("two relay members elect two leaders: {}", list(&gist)))
 }
 
-pub(super) fn p3(_: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn p3(_: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let model = Model::of_figure_4();
-    let mut evidence = Evidence::default();
     let printed = log10_of_group_limit_printed(&model, CONVERGED);
     evidence.stated("Figure 4, K = 40: log10 of p^(-3K_2/2)", between(106.5, 107.5, printed));
     // A group of 10^39 is too large to count here. At smaller K the limit is small enough.
@@ -125,19 +119,18 @@ pub(super) fn p3(_: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentErr
         "K = 40: log10 of p^(-K_2/2), beyond any group all the same",
         between(15.0, 107.0, derived),
     );
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "10^{} by the printed formula, 10^{} by E4; the report says 10^107",
         number(printed),
         number(derived)
-    )))
+    ))
 }
 
-pub(super) fn p12(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn p12(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let k = 24;
     let of = |members| Model { members, ..Model::of_figure_4() };
     let bounds =
         [1_000, 1_000_000, 1_000_000_000].map(|members| success_bound(&of(members), k.into()));
-    let mut evidence = Evidence::default();
     let shown = bounds.map(|bound| format!("{bound:.6}"));
     evidence.stated(
         "Figure 4, K = 24, N = 10^3, 10^6, 10^9: the bound, to six decimals",
@@ -146,10 +139,8 @@ pub(super) fn p12(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experi
     let sizes: &[u64] = fixture.choose(&[500, 5_000], &[1_000, 10_000, 100_000]);
     // Larger groups take longer and vary no more.
     let count = |members: u64| (20_000_000 / members).min(fixture.choose(400, 1_000));
-    let held: Vec<_> = sizes
-        .iter()
-        .map(|&members| fixture.held(count(members), &of(members), Plan::round(k)))
-        .collect::<Result<_, _>>()?;
+    let held = |&members: &u64| fixture.held(count(members), &of(members), Plan::round(k));
+    let held = sizes.iter().map(held).collect::<Result<Vec<_>>>()?;
     for (members, larger) in sizes.iter().zip(&held).skip(1) {
         evidence.stated(
             format!(
@@ -159,11 +150,10 @@ pub(super) fn p12(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experi
             alike(&held[0].strong, &larger.strong),
         );
     }
-    let strong: Vec<f64> = each(&held, |it| it.strong).iter().map(average).collect();
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "bound {} for N = 10^3 to 10^9; simulated {} at N = {}",
         number(bounds[0]),
-        numbers(&strong),
+        averages(&each(&held, |it| it.strong)),
         list(sizes)
-    )))
+    ))
 }

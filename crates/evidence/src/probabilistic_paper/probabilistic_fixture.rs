@@ -2,12 +2,12 @@
 
 use hustings_protocol::Duration;
 use hustings_protocol::probabilistic::{Config, LastRound, Probabilistic, Recall, Reply, Strategy};
+use hustings_sim::Memory;
 use hustings_sim::probabilistic::{Run, Trial, elect};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_theory::probabilistic::Model;
 
-use super::super::budget::{Budget, ExperimentError, seed_of};
-use hustings_sim::Memory;
+use super::super::budget::{Budget, Fixture, Result, sample_of, seed_of, share_of};
 
 /// The message delay. The report has no unit of time; this one is ours.
 pub(super) const DELAY: Duration = Duration::from_millis(100);
@@ -69,25 +69,15 @@ pub(super) fn with_loss(members: u64, loss: f64) -> Model {
     Model { unicast_loss: loss, multicast_loss: loss, ..group(members) }
 }
 
-/// The fixture of a claim: the budget, and the configuration that members run.
-#[derive(Clone, Copy)]
-pub(super) struct ProbabilisticFixture<'a> {
-    pub(super) budget: &'a Budget,
-    /// Changes the configuration in a group of this size. Mutants use it to break the rules.
-    pub(super) conduct: fn(Config, u64) -> Config,
+/// The fixture of the report's claims. Mutants change the configuration in a group of some size.
+pub(super) type ProbabilisticFixture<'a> = Fixture<'a, fn(Config, u64) -> Config>;
+
+/// Builds a fixture whose members follow the rules.
+pub(super) fn honest(budget: &Budget) -> ProbabilisticFixture<'_> {
+    Fixture { budget, conduct: |config, _| config }
 }
 
-impl<'a> ProbabilisticFixture<'a> {
-    /// Builds a fixture whose members follow the rules.
-    pub(super) fn honest(budget: &'a Budget) -> Self {
-        Self { budget, conduct: |config, _| config }
-    }
-
-    /// Returns `quick` or `full`, by the budget.
-    pub(super) fn choose<T>(&self, quick: T, full: T) -> T {
-        self.budget.choose(quick, full)
-    }
-
+impl ProbabilisticFixture<'_> {
     /// Returns a trial of `plan` in the group of `model`.
     pub(super) fn trial(&self, model: &Model, plan: Plan) -> Trial {
         let config = Config {
@@ -108,12 +98,7 @@ impl<'a> ProbabilisticFixture<'a> {
     }
 
     /// Runs `runs` elections. Each plan and group has its own seed.
-    pub(super) fn runs(
-        &self,
-        runs: u64,
-        model: &Model,
-        plan: Plan,
-    ) -> Result<Vec<Run>, ExperimentError> {
+    pub(super) fn runs(&self, runs: u64, model: &Model, plan: Plan) -> Result<Vec<Run>> {
         let trial = self.trial(model, plan);
         let memory: Memory<Probabilistic> = Memory::default();
         let own = self.budget.reseeded(seed_of(&format!("{plan:?} {model:?}")));
@@ -130,7 +115,7 @@ impl<'a> ProbabilisticFixture<'a> {
         count: u64,
         model: &Model,
         plan: Plan,
-    ) -> Result<ProbabilisticResults, ExperimentError> {
+    ) -> Result<ProbabilisticResults> {
         Ok(ProbabilisticResults::of(&self.runs(count, model, plan)?))
     }
 
@@ -140,9 +125,8 @@ impl<'a> ProbabilisticFixture<'a> {
         count: u64,
         models: &[Model],
         plan: Plan,
-    ) -> Result<Vec<ProbabilisticResults>, ExperimentError> {
-        let held = |model| self.held(count, model, plan);
-        models.iter().map(held).collect()
+    ) -> Result<Vec<ProbabilisticResults>> {
+        models.iter().map(|model| self.held(count, model, plan)).collect()
     }
 }
 
@@ -161,20 +145,15 @@ pub(super) struct ProbabilisticResults {
 
 impl ProbabilisticResults {
     fn of(runs: &[Run]) -> Self {
-        let sample = |kind, value: fn(&Run) -> Option<f64>| {
-            let mut sample = Sample::new(kind);
-            runs.iter().filter_map(value).for_each(|it| sample.add(it));
-            sample
-        };
-        let share = Kind::Proportion;
+        let number = |of: fn(&Run) -> f64| sample_of(Kind::Number, runs.iter().map(of));
         Self {
-            strong: sample(share, |run| Some(f64::from(u8::from(run.strong_success)))),
-            weak: sample(Kind::Fraction, |run| Some(run.weak_success)),
-            rounds: sample(Kind::Number, |run| Some(run.rounds.into())),
-            unicasts: sample(Kind::Number, |run| Some(run.unicasts as f64)),
-            multicasts: sample(Kind::Number, |run| Some(run.multicasts as f64)),
-            messages: sample(Kind::Number, |run| Some(run.messages_rounds_1_to_4 as f64)),
-            detected: sample(share, |run| Some(f64::from(u8::from(run.detected?)))),
+            strong: share_of(runs.iter().map(|run| run.strong_success)),
+            weak: sample_of(Kind::Fraction, runs.iter().map(|run| run.weak_success)),
+            rounds: number(|run| run.rounds.into()),
+            unicasts: number(|run| run.unicasts as f64),
+            multicasts: number(|run| run.multicasts as f64),
+            messages: number(|run| run.messages_rounds_1_to_4 as f64),
+            detected: share_of(runs.iter().filter_map(|run| run.detected)),
         }
     }
 }

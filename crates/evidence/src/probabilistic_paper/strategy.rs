@@ -6,9 +6,9 @@ use hustings_theory::probabilistic::rounds::{mean_messages_bound, mean_rounds_bo
 use hustings_theory::probabilistic::success::success_of_best_known;
 use hustings_theory::probabilistic::{Model, factors};
 
-use super::super::budget::ExperimentError;
+use super::super::budget::Result;
 use super::super::evidence::{
-    Evidence, alike, all_below, average, list, mean_below, mean_between, numbers, share_above,
+    Evidence, alike, all_below, average, averages, list, mean_below, mean_between, share_above,
 };
 use super::probabilistic_fixture::{
     Plan, ProbabilisticFixture, ProbabilisticResults, RULES, each, group, with_loss,
@@ -33,10 +33,6 @@ fn by_loss(fixture: &ProbabilisticFixture<'_>) -> Vec<Model> {
     losses.map(|&loss| with_loss(MEMBERS, loss)).collect()
 }
 
-fn averages(samples: &[Sample]) -> String {
-    numbers(&samples.iter().map(average).collect::<Vec<_>>())
-}
-
 fn strong(held: &[ProbabilisticResults]) -> Vec<Sample> {
     each(held, |it| it.strong)
 }
@@ -45,9 +41,8 @@ fn count(fixture: &ProbabilisticFixture<'_>) -> u64 {
     fixture.choose(200, 1_000)
 }
 
-pub(super) fn p7(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn p7(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let (models, losses) = (by_loss(fixture), losses(fixture));
-    let mut evidence = Evidence::default();
     let mut gist = Vec::new();
     for (name, recall) in RULES.into_iter().chain([("all", Recall::All)]) {
         // With the rule "all" a further round takes long, and one loss suffices.
@@ -70,7 +65,7 @@ pub(super) fn p7(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
         }
         gist.push(format!("{} by {name}", averages(&strong(&held))));
     }
-    Ok(evidence.sum_up(format!("strong success at loss {}: {}", list(losses), gist.join("; "))))
+    Ok(format!("strong success at loss {}: {}", list(losses), gist.join("; ")))
 }
 
 /// Returns a bound of the mean number of rounds, if K grows as section 3.2 requires. Only a failed
@@ -120,26 +115,24 @@ fn gist_of(held: &[ProbabilisticResults]) -> String {
     )
 }
 
-pub(super) fn p8(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn p8(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let (models, losses) = (by_loss(fixture), losses(fixture));
-    let mut evidence = Evidence::default();
     let mut gist = Vec::new();
     for (name, recall) in RULES {
         let plan = Plan::whole(recall);
         let held = fixture.all_held(count(fixture), &models, plan)?;
         for ((loss, model), held) in losses.iter().zip(&models).zip(&held) {
             let what = format!("re-initiated by {name}, loss {loss}");
-            few(&mut evidence, &what, (model, plan), held);
+            few(evidence, &what, (model, plan), held);
         }
         gist.push(format!("by {name} {}", gist_of(&held)));
     }
-    Ok(evidence.sum_up(format!("loss {}: {}", list(losses), gist.join("; "))))
+    Ok(format!("loss {}: {}", list(losses), gist.join("; ")))
 }
 
-pub(super) fn p9(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn p9(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u64] = fixture.choose(&[1_000, 6_000], &[1_000, 2_000, 4_000, 6_000]);
     let models: Vec<Model> = sizes.iter().map(|&members| group(members)).collect();
-    let mut evidence = Evidence::default();
     let mut gist = Vec::new();
     for (name, recall) in RULES {
         let plan = Plan::whole(recall);
@@ -174,14 +167,13 @@ pub(super) fn p9(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
         );
         gist.push(format!("by {name} {}", gist_of(&held)));
     }
-    Ok(evidence.sum_up(format!("N = {}: {}", list(sizes), gist.join("; "))))
+    Ok(format!("N = {}: {}", list(sizes), gist.join("; ")))
 }
 
-pub(super) fn p10(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn p10(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let views: &[f64] = fixture.choose(&[0.2, 0.5], &[0.2, 0.3, 0.4, 0.5]);
     let model = |&view: &f64| Model { view, ..group(5_000) };
     let models: Vec<Model> = views.iter().map(model).collect();
-    let mut evidence = Evidence::default();
     let mut gist = Vec::new();
     for (name, recall) in RULES {
         let plan = Plan::whole(recall);
@@ -194,11 +186,11 @@ pub(super) fn p10(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experi
                 ),
                 share_above(HIGH, &held.strong),
             );
-            few(&mut evidence, "the same", (model, plan), held);
+            few(evidence, "the same", (model, plan), held);
         }
         gist.push(format!("by {name} {}", gist_of(&held)));
     }
-    Ok(evidence.sum_up(format!("view {}: {}", list(views), gist.join("; "))))
+    Ok(format!("view {}: {}", list(views), gist.join("; ")))
 }
 
 /// Returns a lower bound of the success probability if members crash: that of the first round.
@@ -222,7 +214,7 @@ fn most_rounds_noticed(model: &Model, plan: Plan) -> f64 {
     reached.sum()
 }
 
-pub(super) fn p11(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn p11(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let rates: &[f64] = fixture.choose(&[0.2, 0.4], &[0.1, 0.2, 0.3, 0.4]);
     let plan = Plan::whole(Recall::Delay);
     let with_crashes = |&crash: &f64| Model { crash, ..group(MEMBERS) };
@@ -231,7 +223,6 @@ pub(super) fn p11(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experi
     let crashing = fixture.all_held(count(fixture), &models, plan)?;
     let calm = fixture.held(count(fixture), &group(MEMBERS), plan)?;
     let losing = fixture.all_held(count(fixture), &losing, plan)?;
-    let mut evidence = Evidence::default();
     for ((model, held), other) in models.iter().zip(&crashing).zip(&losing) {
         let crash = model.crash;
         evidence.stated(
@@ -270,10 +261,10 @@ pub(super) fn p11(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experi
             all_below(&[losing.rounds, losing.messages], &[crashing.rounds, crashing.messages]),
         );
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "crashes {} a round: {}; losses as high: {}",
         list(rates),
         gist_of(&crashing),
         gist_of(&losing)
-    )))
+    ))
 }

@@ -3,7 +3,6 @@
 use hustings_protocol::probabilistic::{Message, Probabilistic, Recall, Reply};
 use hustings_protocol::{Instant, MemberId};
 use hustings_sim::probabilistic::{Run, elect_traced};
-use hustings_sim::statistics::Sample;
 use hustings_sim::{Event, Scratch, Trace, Verb, Who};
 use hustings_theory::probabilistic::cost::{
     first_unicasts, longest_path, mean_multicasts_bound, mean_unicasts_bound,
@@ -13,9 +12,10 @@ use hustings_theory::probabilistic::detection::{
 };
 use hustings_theory::probabilistic::{Model, factors};
 
-use super::super::budget::{ExperimentError, seed_of};
+use super::super::budget::{Result, seed_of};
 use super::super::evidence::{
-    Evidence, all_below, all_of, average, between, list, mean_between, means, number, numbers,
+    Evidence, all_below, all_of, all_true, averages, between, list, mean_between, means, number,
+    numbers,
 };
 use super::probabilistic_fixture::{DELAY, Plan, ProbabilisticFixture, each, with_loss};
 
@@ -72,9 +72,8 @@ impl Trace<Probabilistic> for Witness {
     }
 }
 
-pub(super) fn p4(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn p4(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let count = fixture.choose(500, 5_000);
-    let mut evidence = Evidence::default();
     let (mut seen_in_all, mut failures) = (0, 0);
     for (loss, crash) in [(0.0, 0.05), (0.2, 0.001), (0.3, 0.01), (0.4, 0.1)] {
         let model = Model { crash, ..with_loss(100, loss) };
@@ -86,24 +85,23 @@ pub(super) fn p4(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
                 elect_traced(&trial, seeds, Scratch::default(), witness, || true);
             (witness.has_seen_all(), run.strong_success)
         })?;
-        let seen = rounds.iter().filter(|(seen, _)| *seen).count();
-        let seen_and_successful = rounds.iter().filter(|(seen, success)| *seen && *success);
+        let seen: Vec<bool> = rounds.iter().filter(|(seen, _)| *seen).map(|it| it.1).collect();
         evidence.stated(
             format!("N = 100, loss {loss}, crashes {crash}: of rounds with E3, E4 and E5, those that succeed"),
-            all_of(seen, seen_and_successful.count()),
+            all_true(&seen),
         );
-        seen_in_all += seen;
+        seen_in_all += seen.len();
         failures += rounds.iter().filter(|(_, success)| !success).count();
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "no counter-example among {seen_in_all} rounds with E3, E4 and E5; {failures} others failed"
-    )))
+    ))
 }
 
 /// The least value of a share that tends to 1 in a large group.
 const NEARLY_ALL: f64 = 0.9;
 
-pub(super) fn p5(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn p5(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let k = 7;
     let sizes: &[u64] = fixture.choose(&[200, 2_000], &[200, 2_000, 20_000]);
     let count = fixture.choose(300, 500);
@@ -113,7 +111,6 @@ pub(super) fn p5(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
     let huge = with_loss(1_000_000_000, 0.3);
     let given_e1 =
         |bound: fn(&Model, f64) -> f64| bound(&huge, k.into()) / factors::e1(&huge, k.into());
-    let mut evidence = Evidence::default();
     evidence.stated(
         "loss 0.3, K = 7, N = 10^9: the bound as printed, given E1",
         between(0.99, 1.0, given_e1(detection_bound_printed)),
@@ -148,31 +145,29 @@ pub(super) fn p5(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
         "N = 10^9: the bound by hash, given E1, stays below 1",
         between(0.0, 0.9, given_e1(detection_bound_by_hash)),
     );
-    let shares = |samples: &[Sample]| numbers(&samples.iter().map(average).collect::<Vec<_>>());
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "loss 0.3, N = {}: noticed in {} of failed rounds by delay, in {} by hash; as printed the bound goes to {}",
         list(sizes),
-        shares(by_delay),
-        shares(by_hash),
+        averages(by_delay),
+        averages(by_hash),
         number(detection_bound_printed(&huge, k.into()))
-    )))
+    ))
 }
 
-pub(super) fn p6(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn p6(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let ks: &[u32] = fixture.choose(&[7, 14], &[7, 14, 28]);
     let count = fixture.choose(200, 400);
     let model = Model { crash: 0.0, ..with_loss(2_000, 0.0) };
-    let mut evidence = Evidence::default();
     let (mut unicasts, mut multicasts, mut literally) = (Vec::new(), Vec::new(), Vec::new());
     for &k in ks {
         let plan = Plan { reply: Reply::Literal, ..Plan::round(k) };
         let to_the_letter = fixture.runs(count, &model, plan)?;
         let is_within =
-            |members: u32, unicasts: u64| unicasts as f64 <= f64::from(members).powi(3) / 2.0;
-        let within = to_the_letter.iter().filter(|run| is_within(run.relay_members, run.unicasts));
+            |run: &Run| run.unicasts as f64 <= f64::from(run.relay_members).powi(3) / 2.0;
+        let within: Vec<bool> = to_the_letter.iter().map(is_within).collect();
         evidence.stated(
             format!("Figure 3 to the letter, K = {k}: rounds with at most m^3/2 unicasts"),
-            all_of(to_the_letter.len(), within.count()),
+            all_true(&within),
         );
         let total: u64 = to_the_letter.iter().map(|run| run.unicasts).sum();
         literally.push(total as f64 / count as f64);
@@ -196,13 +191,12 @@ pub(super) fn p6(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
             all_of(held, in_time),
         );
     }
-    let averages: Vec<f64> = unicasts.iter().map(average).collect();
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "mean unicasts for K = {}: {}; to the letter {}",
         list(ks),
-        numbers(&averages),
+        averages(&unicasts),
         numbers(&literally)
-    )))
+    ))
 }
 
 /// Theorem 5: returns the number of rounds in small and large groups, and how many of them took the
@@ -210,10 +204,7 @@ pub(super) fn p6(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
 ///
 /// The document has O(N K + N): in its network of N nodes a message takes O(N), and so do the steps
 /// of a member. Here the time of a message is one for any N, so O(K) message times are left.
-fn rounds_in_time(
-    fixture: &ProbabilisticFixture<'_>,
-    k: u32,
-) -> Result<(usize, usize), ExperimentError> {
+fn rounds_in_time(fixture: &ProbabilisticFixture<'_>, k: u32) -> Result<(usize, usize)> {
     let groups: &[u64] = fixture.choose(&[2_000, 20_000], &[2_000, 20_000, 200_000]);
     let path = longest_path(k.into());
     let times = DELAY * path..=DELAY * (path + 4);

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use hustings_sim::statistics::{Kind, Sample};
+use hustings_sim::statistics::Kind;
 use hustings_sim::wagner::{Aim, Cheat, Run};
 use hustings_theory::wagner::election::{cost, printed_bound, stages_exceed};
 use hustings_theory::wagner::informal::{Parity, Sees, best_cheater, printed_cheater};
@@ -10,18 +10,17 @@ use hustings_theory::wagner::stall::{StallLimit, endless, false_alarm};
 use hustings_theory::wagner::subset::{flips_to_decide, rounds};
 use hustings_theory::wagner::{Compare, Ring, segment};
 
-use super::super::budget::ExperimentError;
+use super::super::budget::{Result, sample_of};
 use super::super::evidence::{
     Evidence, all_of, average, between, mean, mean_below, number, numbers, share_between,
 };
-use super::faults::{count, share};
+use super::faults::{all_are, share};
 use super::wagner_fixture::{
     WagnerFixture, cheated, honest, informal, limited, limited_to, schemed,
 };
 
-pub(super) fn w5(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn w5(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let runs = fixture.choose(1_500, 15_000);
-    let mut evidence = Evidence::default();
     let mut held = 0;
     for members in [4_u32, 7, 8, 25] {
         let fair = 1.0 / f64::from(members);
@@ -54,7 +53,7 @@ pub(super) fn w5(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
             share_between(part, part, &share(&draws, |run| run.leader_is_cheater)),
         );
     }
-    Ok(evidence.sum_up(format!("1/n for each member looked at, in {held} draws")))
+    Ok(format!("1/n for each member looked at, in {held} draws"))
 }
 
 /// Checks how many draws end although cheaters try to stall. Each case is a number of members and a
@@ -63,7 +62,7 @@ fn stalling(
     fixture: &WagnerFixture<'_>,
     evidence: &mut Evidence,
     cases: &[(u32, u32)],
-) -> Result<Vec<f64>, ExperimentError> {
+) -> Result<Vec<f64>> {
     let runs = fixture.choose(300, 3_000);
     let mut stalled = Vec::new();
     for &(members, cheaters) in cases {
@@ -71,7 +70,7 @@ fn stalling(
         let draws = fixture.hold(runs, &trial)?;
         evidence.stated(
             format!("n = {members}, {cheaters} would stall: draws that end"),
-            all_of(draws.len(), count(&draws, |run| !run.stalled())),
+            all_are(&draws, |run| !run.stalled()),
         );
         let share = share(&draws, Run::stalled);
         let expected = endless(members as usize, cheaters as usize);
@@ -83,18 +82,14 @@ fn stalling(
         let draws = fixture.hold(runs, &limited(trial))?;
         evidence.corrected(
             format!("n = {members}, {cheaters} would stall, 40 equal stages are a fault: draws with a leader, or a fault that all know"),
-            all_of(
-                draws.len(),
-                count(&draws, |run| run.leader.is_some() || run.informed == run.honest),
-            ),
+            all_are(&draws, |run| run.leader.is_some() || run.informed == run.honest),
         );
     }
     Ok(stalled)
 }
 
-pub(super) fn w6(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
-    let stalled = stalling(fixture, &mut evidence, &[(6, 1), (6, 2), (8, 3), (12, 5)])?;
+pub(super) fn w6(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
+    let stalled = stalling(fixture, evidence, &[(6, 1), (6, 2), (8, 3), (12, 5)])?;
     let runs = fixture.choose(300, 3_000);
     for (members, cheaters) in [(6_u32, 2_u32), (8, 3)] {
         let trial = schemed(&honest(members), cheaters, Aim::Stall)?;
@@ -107,7 +102,7 @@ pub(super) fn w6(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
         let draws = fixture.hold(runs, &limited(trial))?;
         evidence.corrected(
             format!("n = {members}, {cheaters} choose the best flips there are, 40 equal stages are a fault: draws that end"),
-            all_of(draws.len(), count(&draws, |run| !run.stalled())),
+            all_are(&draws, |run| !run.stalled()),
         );
     }
     for limit in [2, 4, 6].into_iter().filter_map(NonZeroU32::new) {
@@ -118,26 +113,24 @@ pub(super) fn w6(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
             share_between(expected, expected, &share(&draws, Run::fault_detected)),
         );
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "1 of 6, 2 of 6, 3 of 8, 5 of 12 hold up {} of draws for ever; none with a limit",
         numbers(&stalled)
-    )))
+    ))
 }
 
-pub(super) fn w11(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
-    let stalled = stalling(fixture, &mut evidence, &[(4, 1), (8, 1), (8, 2)])?;
-    Ok(evidence.sum_up(format!(
+pub(super) fn w11(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
+    let stalled = stalling(fixture, evidence, &[(4, 1), (8, 1), (8, 2)])?;
+    Ok(format!(
         "one of 4 and one of 8 hold up {} and {} of draws, two of 8 {}",
         number(stalled[0]),
         number(stalled[1]),
         number(stalled[2])
-    )))
+    ))
 }
 
-pub(super) fn w7(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn w7(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let runs = fixture.choose(300, 2_000);
-    let mut evidence = Evidence::default();
     let sizes = [8_usize, 25, 64, 250, 1_000];
     let per_doubling = sizes.map(|n| {
         let expected = cost(n, Compare::NonStrict, None);
@@ -152,32 +145,26 @@ pub(super) fn w7(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
         let square = 2 * u64::from(members * members);
         evidence.stated(
             format!("n = {members}: draws with 2 n^2 messages of one bit a round"),
-            all_of(draws.len(), count(&draws, |run| run.bits() == square * of(run))),
+            all_are(&draws, |run| run.bits() == square * of(run)),
         );
-        let mut taken = Sample::new(Kind::Number);
-        draws.iter().for_each(|run| taken.add(of(run) as f64));
+        let taken = sample_of(Kind::Number, draws.iter().map(|run| of(run) as f64));
         let expected = cost(members as usize, Compare::NonStrict, None).basic_rounds;
         evidence.ours(format!("n = {members}: mean rounds"), mean(expected, &taken));
     }
-    Ok(evidence.sum_up(format!(
-        "rounds over log2 n for n = 8, 25, 64, 250, 1000: {}",
-        numbers(&per_doubling)
-    )))
+    Ok(format!("rounds over log2 n for n = 8, 25, 64, 250, 1000: {}", numbers(&per_doubling)))
 }
 
-pub(super) fn w8(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn w8(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let runs = fixture.choose(300, 2_000);
-    let mut evidence = Evidence::default();
     let mut exceeding = Vec::new();
     for members in [4_u32, 8, 25] {
         let bound = printed_bound(members as usize);
         let draws = fixture.hold(runs, &honest(members))?;
         evidence.stated(
             format!("n = {members}: draws of at most {bound} subsets"),
-            all_of(draws.len(), count(&draws, |run| run.stages <= bound)),
+            all_are(&draws, |run| run.stages <= bound),
         );
-        let mut stages = Sample::new(Kind::Number);
-        draws.iter().for_each(|run| stages.add(run.stages.into()));
+        let stages = sample_of(Kind::Number, draws.iter().map(|run| run.stages.into()));
         evidence
             .corrected(format!("n = {members}: mean subsets"), mean_below(bound.into(), &stages));
         let more = share(&draws, |run| run.stages > bound);
@@ -188,16 +175,15 @@ pub(super) fn w8(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
         );
         exceeding.push(average(&more));
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "more than ceil(log2 n) + 2 subsets for n = 4, 8, 25 in {} of draws",
         numbers(&exceeding)
-    )))
+    ))
 }
 
-pub(super) fn w9(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn w9(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     // For larger sizes a floating-point number cannot hold the difference from three.
     const MOST: usize = 50;
-    let mut evidence = Evidence::default();
     let sizes = MOST - 1;
     let within = |compare| (2..=MOST).filter(|m| rounds(*m, compare) < 3.0).count();
     evidence.stated(
@@ -210,24 +196,21 @@ pub(super) fn w9(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
         .stated("as printed, strictly: expected flips for one half", between(0.0, 2.0, half[0]));
     evidence.corrected("with >=: the same", between(0.0, 2.0, half[1]));
     for members in [4_u32, 8] {
-        let mut flips = Sample::new(Kind::Number);
-        for run in fixture.hold(fixture.choose(1_000, 10_000), &honest(members))? {
-            flips.add(f64::from(run.flips));
-        }
+        let draws = fixture.hold(fixture.choose(1_000, 10_000), &honest(members))?;
+        let flips = sample_of(Kind::Number, draws.iter().map(|run| run.flips.into()));
         let expected = cost(members as usize, Compare::NonStrict, None).flips;
         evidence.corrected(
             format!("n = {members}, with >=: mean flips of a draw"),
             mean(expected, &flips),
         );
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "one half takes {} flips as printed, and {} with >=; a third takes 2 by either",
         half[0], half[1]
-    )))
+    ))
 }
 
-pub(super) fn w10(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
-    let mut evidence = Evidence::default();
+pub(super) fn w10(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let gain = |n: usize| best_cheater(n, Parity::Ring, Sees::Both) * n as f64;
     for n in [4, 8, 100] {
         evidence.stated(
@@ -256,8 +239,8 @@ pub(super) fn w10(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErr
             between(0.0, gain(n) - 1e-9, printed),
         );
     }
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "the best cheater of 4, 8, 25, 100 gets {} times its part",
         numbers(&[4, 8, 25, 100].map(gain))
-    )))
+    ))
 }

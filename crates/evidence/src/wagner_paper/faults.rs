@@ -1,35 +1,32 @@
 //! W1 to W4 and W12: theorem 1, and the veto.
 
 use hustings_protocol::wagner::Config;
-use hustings_sim::statistics::{Kind, Sample};
+use hustings_sim::statistics::Sample;
 use hustings_sim::wagner::{Cheat, Run, Trial};
 use hustings_theory::wagner::{Ring, segment};
 
-use super::super::budget::ExperimentError;
-use super::super::evidence::{Evidence, all_of, average, list, number, share_above, share_between};
+use super::super::budget::{Result, share_of};
+use super::super::evidence::{
+    Comparison, Evidence, all_true, average, list, number, share_above, share_between,
+};
 use super::wagner_fixture::{WagnerFixture, cheated, honest};
 
 /// Returns the share of runs for which `what` is true.
 pub(super) fn share(runs: &[Run], what: impl Fn(&Run) -> bool) -> Sample {
-    let mut sample = Sample::new(Kind::Proportion);
-    for run in runs {
-        sample.add(f64::from(u8::from(what(run))));
-    }
-    sample
+    share_of(runs.iter().map(what))
 }
 
-/// Returns the number of runs for which `what` is true.
-pub(super) fn count(runs: &[Run], what: impl Fn(&Run) -> bool) -> usize {
-    runs.iter().filter(|run| what(run)).count()
+/// Expects `what` to be true for all runs.
+pub(super) fn all_are(runs: &[Run], what: impl Fn(&Run) -> bool) -> Comparison {
+    all_true(&runs.iter().map(what).collect::<Vec<bool>>())
 }
 
 fn largest(members: u32) -> u32 {
     segment::largest(members as usize, Ring::BothWays) as u32
 }
 
-pub(super) fn w1(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn w1(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let runs = fixture.choose(1_000, 10_000);
-    let mut evidence = Evidence::default();
     let mut owned = Vec::new();
     for members in [4, 7, 8, 9, 12] {
         let part = |cheaters: u32| f64::from(cheaters) / f64::from(members);
@@ -51,15 +48,11 @@ pub(super) fn w1(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
             share_between(part(most), part(most), &wins),
         );
     }
-    Ok(evidence.sum_up(format!(
-        "n = 4, 7, 8, 9, 12 with floor(n/2) + 1 honest: cheaters win {}",
-        list(&owned)
-    )))
+    Ok(format!("n = 4, 7, 8, 9, 12 with floor(n/2) + 1 honest: cheaters win {}", list(&owned)))
 }
 
-pub(super) fn w2(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn w2(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let runs = fixture.choose(100, 1_000);
-    let mut evidence = Evidence::default();
     let mut held = 0;
     for (name, cheat) in [
         ("inconsistent messages", Cheat::InconsistentMessage),
@@ -78,20 +71,17 @@ pub(super) fn w2(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
         let all_know = |run: &Run| run.informed == run.honest;
         evidence.stated(
             format!("{name}: draws in which all honest members know of a fault"),
-            all_of(within.len(), count(&within, all_know)),
+            all_are(&within, all_know),
         );
-        evidence.ours(
-            format!("{name}, by all but two members: the same"),
-            all_of(beyond.len(), count(&beyond, all_know)),
-        );
+        evidence
+            .ours(format!("{name}, by all but two members: the same"), all_are(&beyond, all_know));
     }
-    Ok(evidence.sum_up(format!("all honest members knew in each of {held} draws")))
+    Ok(format!("all honest members knew in each of {held} draws"))
 }
 
-pub(super) fn w3(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn w3(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let runs = fixture.choose(500, 5_000);
     let (members, cheaters) = (8, 3);
-    let mut evidence = Evidence::default();
     let pretended = cheated(members, cheaters, Cheat::SimulateProcessor);
     let noticed = share(&fixture.hold(runs, &pretended)?, Run::fault_detected);
     evidence.stated(
@@ -102,23 +92,20 @@ pub(super) fn w3(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
     let limited = fixture.hold(runs, &broken)?;
     evidence.stated(
         "n = 8, three are silent: draws with a limit in which all honest members know",
-        all_of(limited.len(), count(&limited, |run| run.informed == run.honest)),
+        all_are(&limited, |run| run.informed == run.honest),
     );
     let patient = Trial { config: Config { respond_within: None, ..broken.config }, ..broken };
     let endless = fixture.hold(runs, &patient)?;
-    evidence.stated(
-        "the same without a limit: draws that never end",
-        all_of(endless.len(), count(&endless, Run::stalled)),
-    );
-    Ok(evidence.sum_up(format!(
+    evidence
+        .stated("the same without a limit: draws that never end", all_are(&endless, Run::stalled));
+    Ok(format!(
         "pretenders noticed in {} of draws; silence always, given a limit",
         number(average(&noticed))
-    )))
+    ))
 }
 
-pub(super) fn w4(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn w4(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let runs = fixture.choose(100, 1_000);
-    let mut evidence = Evidence::default();
     let mut held = 0;
     for members in [5, 6, 9, 12, 25] {
         let cheaters = largest(members) + 1;
@@ -127,37 +114,30 @@ pub(super) fn w4(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentErro
         held += draws.len();
         evidence.stated(
             format!("n = {members}, {cheaters} cheat: draws that they win, unnoticed"),
-            all_of(draws.len(), count(&draws, |run| run.leader_is_cheater && run.informed == 0)),
+            all_are(&draws, |run| run.leader_is_cheater && run.informed == 0),
         );
     }
-    Ok(evidence.sum_up(format!("one too many won each of {held} draws")))
+    Ok(format!("one too many won each of {held} draws"))
 }
 
-pub(super) fn w12(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
+pub(super) fn w12(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     const TRIES: usize = 5;
     let (members, runs) = (5, fixture.choose(1_000, 10_000));
-    let mut evidence = Evidence::default();
     let vetoed = fixture.hold(runs, &cheated(members, 1, Cheat::FaultMessage))?;
     evidence.stated(
         "n = 5, one says that there is a fault: draws in which all honest members know, and name nobody",
-        all_of(
-            vetoed.len(),
-            count(&vetoed, |run| run.informed == run.honest && run.leader.is_none()),
-        ),
+        all_are(&vetoed, |run| run.informed == run.honest && run.leader.is_none()),
     );
     let draws = fixture.hold(runs * TRIES as u64, &honest(members))?;
-    let mut wins = Sample::new(Kind::Proportion);
-    for tries in draws.chunks(TRIES) {
-        let is_elected = |run: &Run| run.leader.is_some_and(|leader| leader.0 == 0);
-        wins.add(f64::from(u8::from(tries.iter().any(is_elected))));
-    }
+    let is_elected = |run: &Run| run.leader.is_some_and(|leader| leader.0 == 0);
+    let wins = share_of(draws.chunks(TRIES).map(|tries| tries.iter().any(is_elected)));
     let chosen = 1.0 - (1.0 - 1.0 / f64::from(members)).powi(TRIES as i32);
     evidence.ours(
         "n = 5, five draws of which one member vetoes all that it loses: share that it wins",
         share_between(chosen, chosen, &wins),
     );
-    Ok(evidence.sum_up(format!(
+    Ok(format!(
         "every veto is known to all; with five tries it would win {} of draws, not 0.2",
         number(average(&wins))
-    )))
+    ))
 }

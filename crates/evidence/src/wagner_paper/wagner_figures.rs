@@ -2,106 +2,106 @@
 
 use std::num::NonZeroU32;
 
-use hustings_sim::statistics::{Kind, Sample};
+use hustings_sim::statistics::Kind;
 use hustings_sim::wagner::{Aim, Cheat, Run, Trial};
 use hustings_theory::wagner::Compare;
-use hustings_theory::wagner::election::{Cost, table};
+use hustings_theory::wagner::election::{DrawCost, table};
 use hustings_theory::wagner::informal::{Parity, Sees, best_cheater, printed_cheater};
 use hustings_theory::wagner::stall::{StallLimit, endless, false_alarm};
 
 use super::super::FigureSpec;
-use super::super::budget::{Budget, ExperimentError};
-use super::super::figure::{Axis, Corner, Figure, Point, Scale, Series};
+use super::super::budget::{Budget, Result, sample_of};
+use super::super::figure::{Axis, Corner, Panel, Point, Series};
 use super::faults::share;
-use super::wagner_fixture::{WagnerFixture, cheated, honest, informal, limited_to, schemed};
+use super::wagner_fixture::{cheated, honest, informal, limited_to, obedient, schemed};
 
 pub(super) const FIGURES: &[FigureSpec] = &[
     FigureSpec {
-        name: "W-rounds",
-        caption: "What a draw costs against the number of members: lines by dynamic programming, points simulated with 95 % \
-                  confidence bands. Each Basic round takes 2 n^2 messages of one bit. The printed, strict, comparison costs \
-                  some flips more.",
-        draw: rounds,
+        panels: &[Panel {
+            name: "W-rounds",
+            caption: "What a draw costs against the number of members: lines by dynamic programming, points simulated with \
+                      95 % confidence bands. Each Basic round takes 2 n^2 messages of one bit. The printed, strict, \
+                      comparison costs some flips more.",
+            title: "Stages, flips and Basic rounds of a draw",
+            x: Axis::logarithmic("members"),
+            y: Axis::linear("expected number"),
+            legend: Corner::UpperLeft,
+        }],
+        draw: |budget| Ok(vec![rounds(budget)?]),
     },
     FigureSpec {
-        name: "W-false-alarm",
-        caption: "The price of the limit on equal stages in a row: how often an honest draw ends by it, against the limit. Lines: \
-                  theory; points: simulated. It halves with each stage, whatever the size of the ring.",
-        draw: false_alarms,
+        panels: &[Panel {
+            name: "W-false-alarm",
+            caption: "The price of the limit on equal stages in a row: how often an honest draw ends by it, against the \
+                      limit. Lines: theory; points: simulated. It halves with each stage, whatever the size of the ring.",
+            title: "False alarms of a limit on equal stages in a row",
+            x: Axis::linear("equal stages that are a fault"),
+            y: Axis::logarithmic("probability in an honest draw"),
+            legend: Corner::UpperRight,
+        }],
+        draw: |budget| Ok(vec![false_alarms(budget)?]),
     },
     FigureSpec {
-        name: "W-informal",
-        caption: "The informal protocol of the introduction: how often one cheater is elected, as a multiple of its part. The best \
-                  flips, by dynamic programming, and the printed strategy; points: draws in which a cheater plays the best.",
-        draw: gains,
+        panels: &[Panel {
+            name: "W-informal",
+            caption: "The informal protocol of the introduction: how often one cheater is elected, as a multiple of its \
+                      part. The best flips, by dynamic programming, and the printed strategy; points: draws in which a \
+                      cheater plays the best.",
+            title: "What one cheater gets out of the informal protocol",
+            x: Axis::linear("members"),
+            y: Axis::linear("probability of being elected, times members"),
+            legend: Corner::LowerRight,
+        }],
+        draw: |budget| Ok(vec![gains(budget)?]),
     },
     FigureSpec {
-        name: "W-stall",
-        caption: "Without a limit on equal stages: how often so many neighbours of eight hold up a draw for ever. Who chooses all \
-                  flips at once by those of its neighbours (line: theory), and who shows them one by one and does the best that \
-                  can be done (line: twice their part); points: simulated.",
-        draw: stalls,
+        panels: &[Panel {
+            name: "W-stall",
+            caption: "Without a limit on equal stages: how often so many neighbours of eight hold up a draw for ever. Who \
+                      chooses all flips at once by those of its neighbours (line: theory), and who shows them one by one \
+                      and does the best that can be done (line: twice their part); points: simulated.",
+            title: "Draws among eight that never end",
+            x: Axis::linear("neighbours that stall"),
+            y: Axis::linear("share of draws"),
+            legend: Corner::UpperLeft,
+        }],
+        draw: |budget| Ok(vec![stalls(budget)?]),
     },
 ];
 
-fn linear(label: &'static str) -> Axis {
-    Axis { label, scale: Scale::Linear }
-}
-
-fn logarithmic(label: &'static str) -> Axis {
-    Axis { label, scale: Scale::Logarithmic }
-}
-
-fn series(label: &str, line: Vec<(f64, f64)>, points: Vec<Point>) -> Series {
-    Series { label: label.to_owned(), looks_like: None, line, points }
-}
-
-fn rounds(budget: &Budget) -> Result<Figure, ExperimentError> {
+fn rounds(budget: &Budget) -> Result<Vec<Series>> {
     const MOST: usize = 1_000;
     const FEWEST: usize = 4;
     let sizes: &[u32] = budget.choose(&[4, 25], &[4, 8, 16, 32, 64, 128, 256]);
     let mut held = Vec::new();
     for members in sizes {
         let runs = budget.choose(50, 1_000);
-        held.push((*members, WagnerFixture::honest(budget).hold(runs, &honest(*members))?));
+        held.push((*members, obedient(budget).hold(runs, &honest(*members))?));
     }
     let points = |of: fn(&Run) -> u32| {
         let point = |(members, runs): &(u32, Vec<Run>)| {
-            let mut sample = Sample::new(Kind::Number);
-            runs.iter().for_each(|run| sample.add(of(run).into()));
+            let sample = sample_of(Kind::Number, runs.iter().map(|run| of(run).into()));
             Point::of((*members).into(), &sample)
         };
         held.iter().filter_map(point).collect()
     };
     let (strict, non_strict) =
         (table(MOST, Compare::Strict, None), table(MOST, Compare::NonStrict, None));
-    let line = |costs: &[Cost], of: fn(&Cost) -> f64| {
+    let line = |costs: &[DrawCost], of: fn(&DrawCost) -> f64| {
         let all = (2_usize..).zip(costs).skip(FEWEST - 2);
         all.map(|(n, cost)| (n as f64, of(cost))).collect()
     };
-    Ok(Figure {
-        title: "Stages, flips and Basic rounds of a draw",
-        x: logarithmic("members"),
-        y: linear("expected number"),
-        legend: Corner::UpperLeft,
-        series: vec![
-            series("stages", line(&non_strict, |it| it.stages), points(|run| run.stages)),
-            series("flips", line(&non_strict, |it| it.flips), points(|run| run.flips)),
-            series(
-                "Basic rounds",
-                line(&non_strict, |it| it.basic_rounds),
-                points(|run| run.stages + run.flips),
-            ),
-            series(
-                "Basic rounds, strict comparison",
-                line(&strict, |it| it.basic_rounds),
-                Vec::new(),
-            ),
-        ],
-    })
+    let basic_rounds = line(&non_strict, |it| it.basic_rounds);
+    let strict = line(&strict, |it| it.basic_rounds);
+    Ok(vec![
+        Series::new("stages", line(&non_strict, |it| it.stages), points(|run| run.stages)),
+        Series::new("flips", line(&non_strict, |it| it.flips), points(|run| run.flips)),
+        Series::new("Basic rounds", basic_rounds, points(|run| run.stages + run.flips)),
+        Series::line("Basic rounds, strict comparison", strict),
+    ])
 }
 
-fn false_alarms(budget: &Budget) -> Result<Figure, ExperimentError> {
+fn false_alarms(budget: &Budget) -> Result<Vec<Series>> {
     const MOST: u32 = 10;
     let limits: &[u32] = budget.choose(&[1, 3], &[1, 2, 3, 4, 5, 6, 7, 8]);
     let mut all = Vec::new();
@@ -109,87 +109,56 @@ fn false_alarms(budget: &Budget) -> Result<Figure, ExperimentError> {
         let mut points = Vec::new();
         for limit in limits.iter().copied().filter_map(NonZeroU32::new) {
             let trial = limited_to(honest(members), limit);
-            let runs = WagnerFixture::honest(budget).hold(budget.choose(500, 20_000), &trial)?;
+            let runs = obedient(budget).hold(budget.choose(500, 20_000), &trial)?;
             points.extend(Point::of(limit.get().into(), &share(&runs, Run::fault_detected)));
         }
         let alarm = |limit| false_alarm(members as usize, StallLimit::new(limit));
         let line = (1..=MOST).map(|limit| (limit.into(), alarm(limit)));
-        all.push(series(&format!("{members} members"), line.collect(), points));
+        all.push(Series::new(format!("{members} members"), line.collect(), points));
     }
-    Ok(Figure {
-        title: "False alarms of a limit on equal stages in a row",
-        x: linear("equal stages that are a fault"),
-        y: logarithmic("probability in an honest draw"),
-        legend: Corner::UpperRight,
-        series: all,
-    })
+    Ok(all)
 }
 
-fn gains(budget: &Budget) -> Result<Figure, ExperimentError> {
+fn gains(budget: &Budget) -> Result<Vec<Series>> {
     const MOST: usize = 30;
     let mut points = Vec::new();
     for members in budget.choose(4..=5, 4..=10) {
         let trial = schemed(&informal(members), 1, Aim::Win)?;
-        let runs = WagnerFixture::honest(budget).hold(budget.choose(500, 20_000), &trial)?;
-        let mut times_its_part = Sample::new(Kind::Number);
-        for run in runs {
-            let is_elected = f64::from(u8::from(run.leader_is_cheater));
-            times_its_part.add(is_elected * f64::from(members));
-        }
+        let runs = obedient(budget).hold(budget.choose(500, 20_000), &trial)?;
+        let gain = |run: &Run| if run.leader_is_cheater { f64::from(members) } else { 0.0 };
+        let times_its_part = sample_of(Kind::Number, runs.iter().map(gain));
         points.extend(Point::of(members.into(), &times_its_part));
     }
     let line = |of: fn(usize) -> f64| (4..=MOST).map(|n| (n as f64, of(n) * n as f64)).collect();
-    Ok(Figure {
-        title: "What one cheater gets out of the informal protocol",
-        x: linear("members"),
-        y: linear("probability of being elected, times members"),
-        legend: Corner::LowerRight,
-        series: vec![
-            series(
-                "the best, sees both neighbours",
-                line(|n| best_cheater(n, Parity::Ring, Sees::Both)),
-                points,
-            ),
-            series(
-                "the best, with an agreed direction",
-                line(|n| best_cheater(n, Parity::Ring, Sees::Clockwise)),
-                Vec::new(),
-            ),
-            series("the printed strategy", line(|n| printed_cheater(n, Parity::Ring)), Vec::new()),
-        ],
-    })
+    let both = line(|n| best_cheater(n, Parity::Ring, Sees::Both));
+    let clockwise = line(|n| best_cheater(n, Parity::Ring, Sees::Clockwise));
+    Ok(vec![
+        Series::new("the best, sees both neighbours", both, points),
+        Series::line("the best, with an agreed direction", clockwise),
+        Series::line("the printed strategy", line(|n| printed_cheater(n, Parity::Ring))),
+    ])
 }
 
-fn stalls(budget: &Budget) -> Result<Figure, ExperimentError> {
+fn stalls(budget: &Budget) -> Result<Vec<Series>> {
     const MEMBERS: u32 = 8;
     let cheaters = 1..=3_u32;
-    let hold = |trial: &Trial| -> Result<Sample, ExperimentError> {
-        let runs = WagnerFixture::honest(budget).hold(budget.choose(100, 3_000), trial)?;
-        Ok(share(&runs, Run::stalled))
+    let hold = |number: u32, trial: &Trial| -> Result<Option<Point>> {
+        let runs = obedient(budget).hold(budget.choose(100, 3_000), trial)?;
+        Ok(Point::of(number.into(), &share(&runs, Run::stalled)))
     };
     let (mut at_once, mut best) = (Vec::new(), Vec::new());
     for number in cheaters.clone() {
-        let followed = hold(&cheated(MEMBERS, number, Cheat::StaleMate))?;
-        at_once.extend(Point::of(number.into(), &followed));
-        let schemed = hold(&schemed(&honest(MEMBERS), number, Aim::Stall)?)?;
-        best.extend(Point::of(number.into(), &schemed));
+        at_once.extend(hold(number, &cheated(MEMBERS, number, Cheat::StaleMate))?);
+        best.extend(hold(number, &schemed(&honest(MEMBERS), number, Aim::Stall)?)?);
     }
     let line = |of: fn(u32) -> f64| cheaters.clone().map(|it| (it.into(), of(it))).collect();
-    Ok(Figure {
-        title: "Draws among eight that never end",
-        x: linear("neighbours that stall"),
-        y: linear("share of draws"),
-        legend: Corner::UpperLeft,
-        series: vec![
-            series("all flips at once", line(|it| endless(MEMBERS as usize, it as usize)), at_once),
-            series(
-                "one by one",
-                line(|it| match it {
-                    1 => 0.0,
-                    _ => f64::from(2 * it) / f64::from(MEMBERS),
-                }),
-                best,
-            ),
-        ],
-    })
+    let of_best = |it| if it == 1 { 0.0 } else { f64::from(2 * it) / f64::from(MEMBERS) };
+    Ok(vec![
+        Series::new(
+            "all flips at once",
+            line(|it| endless(MEMBERS as usize, it as usize)),
+            at_once,
+        ),
+        Series::new("one by one", line(of_best), best),
+    ])
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use hustings_protocol::Duration;
 use hustings_protocol::wagner::subset::{Compare, Selection};
 use hustings_protocol::wagner::{Config, Ring};
+use hustings_sim::Memory;
 use hustings_sim::wagner::{Aim, Cheat, FastDraws, Run, Scheme, Seat, Segment, Trial, draw};
 
-use super::super::budget::{Budget, ExperimentError, seed_of};
-use hustings_sim::Memory;
+use super::super::budget::{Budget, ExperimentError, Fixture, Result, seed_of};
 
 /// The delay of a hop. The paper has no unit of time; this one is ours.
 const HOP: Duration = Duration::from_millis(100);
@@ -40,7 +40,7 @@ pub(super) fn cheated(members: u32, cheaters: u32, cheat: Cheat) -> Trial {
 }
 
 /// Returns the same trial whose first `cheaters` members choose the optimal flips for `aim`.
-pub(super) fn schemed(trial: &Trial, cheaters: u32, aim: Aim) -> Result<Trial, ExperimentError> {
+pub(super) fn schemed(trial: &Trial, cheaters: u32, aim: Aim) -> Result<Trial> {
     let scheme = Scheme::find(trial.members, cheaters, &trial.config, aim);
     let scheme = scheme.map_err(|why| ExperimentError(why.to_string()))?;
     Ok(Trial {
@@ -65,27 +65,17 @@ pub(super) fn limited_to(trial: Trial, limit: NonZeroU32) -> Trial {
     Trial { config: Config { stall_limit: Some(limit), ..trial.config }, ..trial }
 }
 
-/// The fixture of a claim: the budget, and a change of each trial.
-#[derive(Clone, Copy)]
-pub(super) struct WagnerFixture<'a> {
-    pub(super) budget: &'a Budget,
-    /// Changes a trial. Mutants use it to break the rules.
-    pub(super) conduct: fn(Trial) -> Trial,
+/// The fixture of the paper's claims. Mutants change a trial.
+pub(super) type WagnerFixture<'a> = Fixture<'a, fn(Trial) -> Trial>;
+
+/// Builds a fixture in which honest members follow the rules and cheaters cheat as intended.
+pub(super) fn obedient(budget: &Budget) -> WagnerFixture<'_> {
+    Fixture { budget, conduct: |trial| trial }
 }
 
-impl<'a> WagnerFixture<'a> {
-    /// Builds a fixture in which honest members follow the rules and cheaters cheat as intended.
-    pub(super) fn honest(budget: &'a Budget) -> Self {
-        Self { budget, conduct: |trial| trial }
-    }
-
-    /// Returns `quick` or `full`, by the budget.
-    pub(super) fn choose<T>(&self, quick: T, full: T) -> T {
-        self.budget.choose(quick, full)
-    }
-
+impl WagnerFixture<'_> {
     /// Runs `runs` draws. Each trial has its own seed.
-    pub(super) fn hold(&self, runs: u64, trial: &Trial) -> Result<Vec<Run>, ExperimentError> {
+    pub(super) fn hold(&self, runs: u64, trial: &Trial) -> Result<Vec<Run>> {
         let trial = (self.conduct)(trial.clone());
         let memory: Memory<Seat> = Memory::default();
         let fast_draws = FastDraws::of(&trial);

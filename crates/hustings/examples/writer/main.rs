@@ -51,15 +51,15 @@ struct Options {
     group: String,
     #[arg(long)]
     name: String,
-    /// Those of whom a majority grants tenure
+    /// The members of which a majority grants tenure
     #[arg(long, value_delimiter = ',')]
     voters: Vec<String>,
     #[arg(long, default_value = "2s", value_parser = span)]
     ttl: Duration,
-    /// Where this member keeps what it promises, if it votes
+    /// The directory for the promises of this member, if it votes
     #[arg(long, value_name = "DIR")]
     state: PathBuf,
-    /// Where to write
+    /// The directory to write to
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
     /// The group's key; needed beyond this host
@@ -67,7 +67,7 @@ struct Options {
     key: Option<Key>,
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     bind: SocketAddr,
-    /// How long a leader may be silent
+    /// The time after which a silent leader counts as dead
     #[arg(long, value_parser = span)]
     listen: Option<Duration>,
 }

@@ -5,7 +5,7 @@ use hustings_protocol::wagner::{Config, Ring};
 use hustings_sim::wagner::{Cheat, FastDraws, Run, Trial, draw, draw_traced};
 use hustings_sim::{JsonLines, Scratch, Seeds};
 use hustings_theory::wagner as theory;
-use hustings_theory::wagner::election::{Cost, cost};
+use hustings_theory::wagner::election::{DrawCost, cost};
 use hustings_theory::wagner::stall::{StallLimit, false_alarm};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
@@ -69,7 +69,7 @@ fn all_members_are_elected_equally_often() {
     }
 }
 
-fn expected(members: u32, compare: Compare) -> Cost {
+fn expected(members: u32, compare: Compare) -> DrawCost {
     let compare = match compare {
         Compare::Strict => theory::Compare::Strict,
         Compare::NonStrict => theory::Compare::NonStrict,

@@ -1,8 +1,8 @@
 //! The end of the election (sections 5.3.1, 5.4.1 to 5.4.3).
 
+use super::announcements::surplus_announcements;
 use super::quadrature::integral;
-use super::rounds::surplus_announcements;
-use super::{Algorithm, Loss, Model};
+use super::{AnnounceModel, MulticastLoss, Variant};
 use crate::chance::{any_of, complement_to};
 
 /// Leadership delay (section 5.3.1; claims L1, L2, L3): from the start until every process has
@@ -25,8 +25,7 @@ use crate::chance::{any_of, complement_to};
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn leadership_delay(algorithm: Algorithm, model: &Model) -> Option<f64> {
+pub fn leadership_delay(algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
     Some(last_send(algorithm, model)? + model.delay)
 }
 
@@ -39,15 +38,14 @@ pub fn leadership_delay(algorithm: Algorithm, model: &Model) -> Option<f64> {
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn last_send(algorithm: Algorithm, model: &Model) -> Option<f64> {
+pub fn last_send(algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
     model.check();
     match algorithm {
-        Algorithm::LeA | Algorithm::LeS | Algorithm::LeM | Algorithm::Al => {
+        Variant::LeA | Variant::LeS | Variant::LeM | Variant::Al => {
             let surplus = surplus_announcements(model.loss, model.receivers());
             Some(model.first_announcement(algorithm) + model.announce_interval * surplus)
         }
-        Algorithm::Sup => Some(last_of_suppression(model, model.shared_loss()?)),
+        Variant::Sup => Some(last_of_suppression(model, model.shared_loss()?)),
     }
 }
 
@@ -60,18 +58,17 @@ pub fn last_send(algorithm: Algorithm, model: &Model) -> Option<f64> {
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn last_send_of_first_round(algorithm: Algorithm, model: &Model) -> Option<f64> {
+pub fn last_send_of_first_round(algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
     model.check();
     match algorithm {
-        Algorithm::LeA | Algorithm::Al => Some(0.0),
-        Algorithm::LeS => None,
-        Algorithm::LeM => {
+        Variant::LeA | Variant::Al => Some(0.0),
+        Variant::LeS => None,
+        Variant::LeM => {
             let loss = model.shared_loss()?;
             let repeats = model.announce_interval < model.suppress_interval - model.delay;
             (loss == 0.0 || !repeats).then(|| last_of_suppression(model, loss))
         }
-        Algorithm::Sup => Some(last_of_suppression(model, model.shared_loss()?)),
+        Variant::Sup => Some(last_of_suppression(model, model.shared_loss()?)),
     }
 }
 
@@ -84,7 +81,7 @@ pub fn last_send_of_first_round(algorithm: Algorithm, model: &Model) -> Option<f
 /// `(s, s + D]`.
 ///
 /// A double integral: within 1e-9 of the closed form for uniform wake-ups, up to 10^6 members.
-fn last_of_suppression(model: &Model, loss: f64) -> f64 {
+fn last_of_suppression(model: &AnnounceModel, loss: f64) -> f64 {
     let n = model.members as f64;
     let got_through = 1.0 - loss;
     let wake = model.wake;
@@ -106,7 +103,13 @@ fn last_of_suppression(model: &Model, loss: f64) -> f64 {
 /// the others is marked and earlier than `first`; times the probability of that.
 ///
 /// The integral over `y` of `Pr[a process wakes between first + window - y and first + window]`.
-fn mean_overtime(model: &Model, chance: f64, first: f64, window: f64, got_through: f64) -> f64 {
+fn mean_overtime(
+    model: &AnnounceModel,
+    chance: f64,
+    first: f64,
+    window: f64,
+    got_through: f64,
+) -> f64 {
     let others = model.receivers() as f64;
     let unmarked_before = got_through * chance;
     let end = model.wake.cdf(first + window);
@@ -128,14 +131,13 @@ fn mean_overtime(model: &Model, chance: f64, first: f64, window: f64, got_throug
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn loss_that_slows_al_to_le_s(model: &Model) -> f64 {
+pub fn loss_that_slows_al_to_le_s(model: &AnnounceModel) -> f64 {
     model.check();
-    let lag = model.first_announcement(Algorithm::LeS) / model.announce_interval;
+    let lag = model.first_announcement(Variant::LeS) / model.announce_interval;
     let target = surplus_announcements(model.loss, model.receivers()) + lag;
     let with = |loss| match model.loss {
-        Loss::None | Loss::Correlated(_) => Loss::Correlated(loss),
-        Loss::Uncorrelated(_) => Loss::Uncorrelated(loss),
+        MulticastLoss::None | MulticastLoss::Correlated(_) => MulticastLoss::Correlated(loss),
+        MulticastLoss::Uncorrelated(_) => MulticastLoss::Uncorrelated(loss),
     };
     let (mut low, mut high) = (model.loss.probability(), 1.0 - 1e-6);
     while high - low > 1e-12 {
@@ -158,8 +160,7 @@ pub fn loss_that_slows_al_to_le_s(model: &Model) -> f64 {
 ///
 /// # Panics
 /// If the model is invalid, or the loss is not between that of the model and 1.
-#[must_use]
-pub fn airtime_for_loss(model: &Model, loss: f64) -> f64 {
+pub fn airtime_for_loss(model: &AnnounceModel, loss: f64) -> f64 {
     model.check();
     let alone = model.loss.probability();
     assert!(

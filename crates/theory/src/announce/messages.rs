@@ -20,11 +20,11 @@
 //! for both wake-up distributions. The quadrature errs by less than 1e-11 of the value for a
 //! million members.
 
+use super::announcements::rounds;
 use super::in_step;
 use super::quadrature::integral;
 use super::recurrence;
-use super::rounds::rounds;
-use super::{Algorithm, Loss, Model};
+use super::{AnnounceModel, MulticastLoss, Variant};
 use crate::chance::{any_of, complement_to};
 
 /// A sum over announcements ends when the remainder is below this part of it.
@@ -46,39 +46,38 @@ const NEGLIGIBLE: f64 = 1e-14;
 ///
 /// Uncorrelated loss: only with `D = 0` and `T_A >= T_S`, by [`recurrence`], or with two members,
 /// as correlated loss. Otherwise `None`; also where the recurrence is unreliable
-/// ([`recurrence::has_mean`]) or too long ([`recurrence::suppression_is_short`]).
+/// ([`recurrence::has_mean`]) or too long.
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn first_round_messages(algorithm: Algorithm, model: &Model) -> Option<f64> {
+pub fn first_round_messages(algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
     model.check();
     match (algorithm, model.shared_loss()) {
-        (Algorithm::LeA | Algorithm::Al, _) => Some(model.members as f64),
-        (Algorithm::LeS, Some(loss)) => {
+        (Variant::LeA | Variant::Al, _) => Some(model.members as f64),
+        (Variant::LeS, Some(loss)) => {
             Some(Timing::of(model, loss).announcements_of_le_s(0, Counted::Everybody))
         }
-        (Algorithm::LeM, Some(loss)) => Some(Timing::of(model, loss).first_round_of_le_m()),
-        (Algorithm::Sup, Some(loss)) => {
+        (Variant::LeM, Some(loss)) => Some(Timing::of(model, loss).first_round_of_le_m()),
+        (Variant::Sup, Some(loss)) => {
             Some(Timing::of(model, loss).without_repeats().first_round_of_le_m())
         }
-        (Algorithm::LeS | Algorithm::LeM | Algorithm::Sup, None) => {
+        (Variant::LeS | Variant::LeM | Variant::Sup, None) => {
             first_round_uncorrelated(algorithm, model)
         }
     }
 }
 
-fn first_round_uncorrelated(algorithm: Algorithm, model: &Model) -> Option<f64> {
+fn first_round_uncorrelated(algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
     let loss = model.loss.probability();
     let repeats = model.announce_interval < model.suppress_interval;
-    if model.delay > 0.0 || (repeats && algorithm != Algorithm::Sup) {
+    if model.delay > 0.0 || (repeats && algorithm != Variant::Sup) {
         return None;
     }
     match algorithm {
-        Algorithm::LeA | Algorithm::Al => Some(model.members as f64),
-        Algorithm::LeS => recurrence::has_mean(model.members, loss)
+        Variant::LeA | Variant::Al => Some(model.members as f64),
+        Variant::LeS => recurrence::has_mean(model.members, loss)
             .then(|| recurrence::mean_messages(model.members, loss)),
-        Algorithm::LeM | Algorithm::Sup => recurrence::suppression_is_short(model.members, loss)
+        Variant::LeM | Variant::Sup => recurrence::suppression_is_short(model.members, loss)
             .then(|| recurrence::mean_messages_of_suppression(model.members, loss)),
     }
 }
@@ -106,26 +105,25 @@ fn first_round_uncorrelated(algorithm: Algorithm, model: &Model) -> Option<f64> 
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn messages_until_heard(algorithm: Algorithm, model: &Model) -> Option<f64> {
+pub fn messages_until_heard(algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
     model.check();
     let under_way = (model.delay / model.announce_interval).floor();
     match algorithm {
-        Algorithm::Al => Some(model.members as f64 * (rounds(model) + under_way)),
-        Algorithm::LeA => messages_of_le_a(model, under_way),
-        Algorithm::LeS => {
+        Variant::Al => Some(model.members as f64 * (rounds(model) + under_way)),
+        Variant::LeA => messages_of_le_a(model, under_way),
+        Variant::LeS => {
             let timing = Timing::of(model, model.shared_loss()?).with_repeats()?;
             let others = falling_sum(timing.loss, |j| {
                 timing.announcements_of_le_s(j, Counted::OthersUntilHeard)
             });
             Some(rounds(model) + under_way + others)
         }
-        Algorithm::LeM => {
+        Variant::LeM => {
             let timing = Timing::of(model, model.shared_loss()?).with_repeats()?;
             let others = falling_sum(timing.loss, |j| timing.announcements_of_others_of_le_m(j));
             Some(rounds(model) + under_way + others)
         }
-        Algorithm::Sup => first_round_messages(algorithm, model),
+        Variant::Sup => first_round_messages(algorithm, model),
     }
 }
 
@@ -137,8 +135,7 @@ pub fn messages_until_heard(algorithm: Algorithm, model: &Model) -> Option<f64> 
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn messages_of_le_s_until_sent(model: &Model) -> Option<f64> {
+pub fn messages_of_le_s_until_sent(model: &AnnounceModel) -> Option<f64> {
     model.check();
     let timing = Timing::of(model, model.shared_loss()?).with_repeats()?;
     let others =
@@ -153,11 +150,11 @@ pub fn messages_of_le_s_until_sent(model: &Model) -> Option<f64> {
 /// Uncorrelated: of `a` announcers the one in place `p` continues if it misses all `p` before it,
 /// `l^p` counting from 0. So the number of announcers alone is a Markov chain, and the messages of
 /// all but the leader are `w(a) = a - 1 + E[w(next)]`, `w(1) = 0`: see [`in_step`].
-fn messages_of_le_a(model: &Model, under_way: f64) -> Option<f64> {
+fn messages_of_le_a(model: &AnnounceModel, under_way: f64) -> Option<f64> {
     let others = model.receivers() as f64;
     match model.loss {
-        Loss::None => Some(model.members as f64 * (1.0 + under_way)),
-        Loss::Correlated(loss) => {
+        MulticastLoss::None => Some(model.members as f64 * (1.0 + under_way)),
+        MulticastLoss::Correlated(loss) => {
             // The minimum that the others send, and the addition by loss.
             let at_least = others * (1.0 + under_way);
             let mut silenced = loss;
@@ -171,8 +168,8 @@ fn messages_of_le_a(model: &Model, under_way: f64) -> Option<f64> {
             }
             Some(rounds(model) + under_way + at_least + more)
         }
-        Loss::Uncorrelated(_) if under_way > 0.0 => None,
-        Loss::Uncorrelated(loss) => {
+        MulticastLoss::Uncorrelated(_) if under_way > 0.0 => None,
+        MulticastLoss::Uncorrelated(loss) => {
             Some(rounds(model) + in_step::messages_of_others(model.receivers(), loss))
         }
     }
@@ -218,7 +215,7 @@ struct Timing {
 }
 
 impl Timing {
-    fn of(model: &Model, loss: f64) -> Self {
+    fn of(model: &AnnounceModel, loss: f64) -> Self {
         Self {
             members: model.members as f64,
             announce_interval: model.announce_interval / model.suppress_interval,
@@ -228,8 +225,8 @@ impl Timing {
         }
     }
 
-    /// `None` if announcements are so frequent that the integrand has too many kinks, or so often
-    /// lost that the sum is too long.
+    /// `None` if announcements are so frequent that the integrand has too many kinks, or if the
+    /// loss is so great that the sum is too long.
     fn with_repeats(self) -> Option<Self> {
         let is_feasible =
             self.announce_interval >= FINEST_ANNOUNCE_INTERVAL && self.loss <= GREATEST_LOSS;

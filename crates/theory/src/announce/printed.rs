@@ -1,11 +1,11 @@
 //! The formulas of section 5.3 as printed, where the chapter is wrong.
 //!
 //! Kept to compare each claim with its correction. Each function names its correction and serves no
-//! other purpose. `N` is [`Model::members`] here as in the chapter.
+//! other purpose. `N` is [`AnnounceModel::members`] here as in the chapter.
 
+use super::announcements::surplus_announcements;
 use super::messages::first_round_messages;
-use super::rounds::surplus_announcements;
-use super::{Algorithm, Loss, Model, check_interval};
+use super::{AnnounceModel, MulticastLoss, Variant, check_interval};
 
 /// Entries of a distribution below this are dropped.
 const NEGLIGIBLE: f64 = 1e-30;
@@ -18,9 +18,8 @@ const NEGLIGIBLE: f64 = 1e-30;
 ///
 /// # Panics
 /// Unless the loss is 0 or more and below 1.
-#[must_use]
 pub fn consecutive_lost_uncorrelated(loss: f64, n: u64) -> f64 {
-    1.0 + surplus_announcements(Loss::Uncorrelated(loss), n)
+    1.0 + surplus_announcements(MulticastLoss::Uncorrelated(loss), n)
 }
 
 /// The same sum term by term as printed: in doubles correct up to `N` of about 30, noise from about
@@ -28,9 +27,8 @@ pub fn consecutive_lost_uncorrelated(loss: f64, n: u64) -> f64 {
 ///
 /// # Panics
 /// Unless the loss is 0 or more and below 1.
-#[must_use]
 pub fn alternating_sum(loss: f64, n: u64) -> f64 {
-    Loss::Uncorrelated(loss).check();
+    MulticastLoss::Uncorrelated(loss).check();
     let mut sum = 0.0;
     let mut choose = 1.0;
     for i in 1..=n {
@@ -49,11 +47,10 @@ pub fn alternating_sum(loss: f64, n: u64) -> f64 {
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn leadership_delay(algorithm: Algorithm, model: &Model) -> Option<f64> {
+pub fn leadership_delay(algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
     let first = match algorithm {
-        Algorithm::LeA | Algorithm::LeS => model.first_announcement(algorithm),
-        Algorithm::LeM | Algorithm::Sup | Algorithm::Al => return None,
+        Variant::LeA | Variant::LeS => model.first_announcement(algorithm),
+        Variant::LeM | Variant::Sup | Variant::Al => return None,
     };
     Some(first + model.delay + model.announce_interval * consecutive_lost(model))
 }
@@ -65,10 +62,9 @@ pub fn leadership_delay(algorithm: Algorithm, model: &Model) -> Option<f64> {
 ///
 /// # Panics
 /// If the model is invalid, or the listen interval is not above 0.
-#[must_use]
-pub fn leader_departure(model: &Model, listen_interval: f64, departed: f64) -> f64 {
+pub fn leader_departure(model: &AnnounceModel, listen_interval: f64, departed: f64) -> f64 {
     check_interval("listen", listen_interval);
-    let first = model.first_announcement(Algorithm::LeS);
+    let first = model.first_announcement(Variant::LeS);
     listen_interval + 2.0 * model.delay + first - departed
 }
 
@@ -79,8 +75,7 @@ pub fn leader_departure(model: &Model, listen_interval: f64, departed: f64) -> f
 ///
 /// # Panics
 /// If the model is invalid, or the listen interval is not above 0.
-#[must_use]
-pub fn false_departure(model: &Model, listen_interval: f64) -> f64 {
+pub fn false_departure(model: &AnnounceModel, listen_interval: f64) -> f64 {
     model.check();
     check_interval("listen", listen_interval);
     model.announce_interval * (consecutive_lost(model) + 1.0) - listen_interval
@@ -93,23 +88,21 @@ pub fn false_departure(model: &Model, listen_interval: f64) -> f64 {
 ///
 /// # Panics
 /// If the model is invalid, or the listen interval is not above 0.
-#[must_use]
-pub fn inconsistent_fraction(model: &Model, listen_interval: f64) -> f64 {
+pub fn inconsistent_fraction(model: &AnnounceModel, listen_interval: f64) -> f64 {
     let reached = model.announce_interval * (consecutive_lost(model) + 1.0);
     false_departure(model, listen_interval) / reached
 }
 
 /// Late joiner better than the leader, LE-S (section 5.3.2): as the leadership delay, `N` being the
-/// group *before* it joins, [`Model::receivers`]. So here the number of receivers is right, and one
-/// `T_A` too much remains for uncorrelated loss (claim L7).
+/// group *before* it joins, [`AnnounceModel::receivers`]. So here the number of receivers is right,
+/// and one `T_A` too much remains for uncorrelated loss (claim L7).
 ///
 /// Corrected: [`greater_joiner`](super::reestablishment::greater_joiner).
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn greater_joiner(model: &Model) -> f64 {
-    let first = model.first_announcement(Algorithm::LeS);
+pub fn greater_joiner(model: &AnnounceModel) -> f64 {
+    let first = model.first_announcement(Variant::LeS);
     first + model.delay + model.announce_interval * consecutive_lost_before_joining(model)
 }
 
@@ -121,8 +114,7 @@ pub fn greater_joiner(model: &Model) -> f64 {
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn lesser_joiner(model: &Model) -> f64 {
+pub fn lesser_joiner(model: &AnnounceModel) -> f64 {
     model.check();
     model.announce_interval * (0.5 + consecutive_lost_before_joining(model))
 }
@@ -137,16 +129,17 @@ pub fn lesser_joiner(model: &Model) -> f64 {
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn first_round_messages_of_le_s(model: &Model) -> Option<f64> {
+pub fn first_round_messages_of_le_s(model: &AnnounceModel) -> Option<f64> {
     let heard = match model.loss {
-        Loss::None => 1.0,
-        Loss::Correlated(loss) => 1.0 - loss,
-        Loss::Uncorrelated(_) => return None,
+        MulticastLoss::None => 1.0,
+        MulticastLoss::Correlated(loss) => 1.0 - loss,
+        MulticastLoss::Uncorrelated(_) => return None,
     };
-    let without_repeats =
-        Model { announce_interval: model.announce_interval.max(model.suppress_interval), ..*model };
-    let corrected = first_round_messages(Algorithm::LeS, &without_repeats)?;
+    let without_repeats = AnnounceModel {
+        announce_interval: model.announce_interval.max(model.suppress_interval),
+        ..*model
+    };
+    let corrected = first_round_messages(Variant::LeS, &without_repeats)?;
     let awake = model.wake.cdf(model.delay / model.suppress_interval);
     let at_once = model.members as f64 * awake;
     Some(at_once / heard + (corrected - at_once) * heard)
@@ -170,10 +163,9 @@ pub fn first_round_messages_of_le_s(model: &Model) -> Option<f64> {
 ///
 /// # Panics
 /// Unless `n >= 1` and the loss is 0 or more and below 1.
-#[must_use]
 pub fn law_of_messages(n: u64, loss: f64) -> Vec<f64> {
     assert!(n >= 1, "messages of {n} members: need one or more");
-    Loss::Uncorrelated(loss).check();
+    MulticastLoss::Uncorrelated(loss).check();
     let n = n as usize;
     let unheard = chances_unheard(n, loss);
     let mut law = vec![0.0; n + 1];
@@ -205,7 +197,6 @@ pub fn law_of_messages(n: u64, loss: f64) -> Vec<f64> {
 ///
 /// # Panics
 /// Unless `n >= 1` and the loss is 0 or more and below 1.
-#[must_use]
 pub fn mean_messages(n: u64, loss: f64) -> f64 {
     let law = law_of_messages(n.min(WHOLE_LAW_UP_TO), loss);
     let mut moments = Moments::of(&law);
@@ -273,19 +264,19 @@ fn chances_unheard(n: usize, loss: f64) -> Vec<f64> {
 }
 
 /// `E[# consecutive lost]` with `N` the whole group.
-fn consecutive_lost(model: &Model) -> f64 {
+fn consecutive_lost(model: &AnnounceModel) -> f64 {
     lost_by(model.loss, model.members)
 }
 
 /// `E[# consecutive lost]` with `N` the group before the joiner.
-fn consecutive_lost_before_joining(model: &Model) -> f64 {
+fn consecutive_lost_before_joining(model: &AnnounceModel) -> f64 {
     lost_by(model.loss, model.receivers())
 }
 
-fn lost_by(loss: Loss, n: u64) -> f64 {
+fn lost_by(loss: MulticastLoss, n: u64) -> f64 {
     match loss {
-        Loss::None | Loss::Correlated(_) => surplus_announcements(loss, n),
-        Loss::Uncorrelated(loss) => consecutive_lost_uncorrelated(loss, n),
+        MulticastLoss::None | MulticastLoss::Correlated(_) => surplus_announcements(loss, n),
+        MulticastLoss::Uncorrelated(loss) => consecutive_lost_uncorrelated(loss, n),
     }
 }
 

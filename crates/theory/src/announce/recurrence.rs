@@ -37,7 +37,6 @@ const NEGLIGIBLE: f64 = 1e-18;
 ///
 /// # Panics
 /// Unless `n >= 1` and the loss is 0 or more and below 1.
-#[must_use]
 pub fn law_of_messages(n: u64, loss: f64) -> Vec<f64> {
     assert_group(n, loss);
     let n = n as usize;
@@ -79,7 +78,6 @@ pub fn law_of_messages(n: u64, loss: f64) -> Vec<f64> {
 ///
 /// # Panics
 /// Unless `n >= 1` and the loss is 0 or more and below 1.
-#[must_use]
 pub fn mean_messages(n: u64, loss: f64) -> f64 {
     assert_group(n, loss);
     if n <= EXACT_UP_TO {
@@ -91,7 +89,6 @@ pub fn mean_messages(n: u64, loss: f64) -> f64 {
 }
 
 /// True if [`mean_messages`] is reliable: false for more than 2,048 members with a loss above 0.95.
-#[must_use]
 pub fn has_mean(n: u64, loss: f64) -> bool {
     n <= EXACT_UP_TO || loss <= GREATEST_LOSS_OF_ASYMPTOTE
 }
@@ -138,7 +135,6 @@ fn exact_mean(n: u64, loss: f64) -> f64 {
 ///
 /// # Panics
 /// Unless the loss is 0 or more and below 1.
-#[must_use]
 pub fn growth(loss: f64) -> f64 {
     assert_group(1, loss);
     if loss == 0.0 {
@@ -155,8 +151,7 @@ pub fn growth(loss: f64) -> f64 {
 ///
 /// # Panics
 /// Unless `n >= 1` and the loss is 0 or more and below 1.
-#[must_use]
-pub fn mean_messages_of_suppression(n: u64, loss: f64) -> f64 {
+pub(super) fn mean_messages_of_suppression(n: u64, loss: f64) -> f64 {
     assert_group(n, loss);
     // Entry s: the probability that s + 1 messages have been sent.
     let mut sent = vec![1.0];
@@ -181,8 +176,7 @@ pub fn mean_messages_of_suppression(n: u64, loss: f64) -> f64 {
 }
 
 /// True if [`mean_messages_of_suppression`] ends within about a second.
-#[must_use]
-pub fn suppression_is_short(n: u64, loss: f64) -> bool {
+pub(super) fn suppression_is_short(n: u64, loss: f64) -> bool {
     let states = (n as f64).min(20.0 / (1.0 - loss).sqrt());
     n as f64 * states <= MOST_STEPS_OF_SUPPRESSION
 }

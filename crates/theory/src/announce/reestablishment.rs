@@ -1,11 +1,11 @@
 //! Delays after a departure or a late joiner (sections 5.3.2 and 5.3.4; claims L5, L6, L7).
 //!
 //! The group is in a steady state: every process follows a leader that has announced every `T_A`
-//! for a long time. [`Model::members`] counts the processes that must agree in the end: the ones
-//! left after a departure, or the group with its joiner.
+//! for a long time. [`AnnounceModel::members`] counts the processes that must agree in the end: the
+//! ones left after a departure, or the group with its joiner.
 
-use super::rounds::surplus_announcements;
-use super::{Algorithm, Loss, Model, check_interval};
+use super::announcements::surplus_announcements;
+use super::{AnnounceModel, MulticastLoss, Variant, check_interval};
 use crate::chance::any_of;
 
 /// A sum over announcements ends when the remainder is below this part of one.
@@ -34,23 +34,22 @@ const NEGLIGIBLE: f64 = 1e-15;
 ///
 /// # Panics
 /// If the model is invalid, or the listen interval is not above 0.
-#[must_use]
 pub fn leader_departure(
-    algorithm: Algorithm,
-    model: &Model,
+    algorithm: Variant,
+    model: &AnnounceModel,
     listen_interval: f64,
     departed: f64,
 ) -> Option<f64> {
     check_interval("listen", listen_interval);
     let first = match algorithm {
-        Algorithm::LeA | Algorithm::LeS => model.first_announcement(algorithm),
-        Algorithm::LeM | Algorithm::Sup | Algorithm::Al => return None,
+        Variant::LeA | Variant::LeS => model.first_announcement(algorithm),
+        Variant::LeM | Variant::Sup | Variant::Al => return None,
     };
     let without_loss = listen_interval + 2.0 * model.delay + first - departed;
     match model.loss {
-        Loss::None | Loss::Correlated(_) => Some(without_loss),
-        Loss::Uncorrelated(loss) if loss > GREATEST_LOSS => None,
-        Loss::Uncorrelated(loss) => {
+        MulticastLoss::None | MulticastLoss::Correlated(_) => Some(without_loss),
+        MulticastLoss::Uncorrelated(loss) if loss > GREATEST_LOSS => None,
+        MulticastLoss::Uncorrelated(loss) => {
             let surplus = until_all_accept(algorithm, model, loss) - loss / (1.0 - loss);
             Some(without_loss + model.announce_interval * surplus)
         }
@@ -66,7 +65,7 @@ const GREATEST_LOSS: f64 = 0.98;
 ///
 /// The others miss no announcement if `J <= f`, and the first `d` if `J = d + f`, which has the
 /// probability `(1-l) l^d E[l^f]`.
-fn until_all_accept(algorithm: Algorithm, model: &Model, loss: f64) -> f64 {
+fn until_all_accept(algorithm: Variant, model: &AnnounceModel, loss: f64) -> f64 {
     let passed = intervals_passed(algorithm, model);
     let mean_power = |more: f64| -> f64 {
         let terms = passed.iter();
@@ -86,10 +85,10 @@ fn until_all_accept(algorithm: Algorithm, model: &Model, loss: f64) -> f64 {
 }
 
 /// The distribution of `f = floor((t_s + D)/T_A)`.
-fn intervals_passed(algorithm: Algorithm, model: &Model) -> Vec<(f64, f64)> {
+fn intervals_passed(algorithm: Variant, model: &AnnounceModel) -> Vec<(f64, f64)> {
     let interval = model.announce_interval;
     let first = (model.delay / interval).floor();
-    if algorithm == Algorithm::LeA {
+    if algorithm == Variant::LeA {
         return vec![(first, 1.0)];
     }
     let last = ((model.suppress_interval + model.delay) / interval).floor();
@@ -143,8 +142,7 @@ fn still_missing(n: f64, deaf: f64, loss: f64) -> f64 {
 ///
 /// # Panics
 /// If the model is invalid, or the listen interval is not above 0.
-#[must_use]
-pub fn false_departure(model: &Model, listen_interval: f64) -> f64 {
+pub fn false_departure(model: &AnnounceModel, listen_interval: f64) -> f64 {
     model.check();
     check_interval("listen", listen_interval);
     let heard = 1.0 - model.loss.probability();
@@ -158,8 +156,7 @@ pub fn false_departure(model: &Model, listen_interval: f64) -> f64 {
 ///
 /// # Panics
 /// If the model is invalid, or the listen interval is not above 0.
-#[must_use]
-pub fn false_departure_rate(model: &Model, listen_interval: f64) -> f64 {
+fn false_departure_rate(model: &AnnounceModel, listen_interval: f64) -> f64 {
     model.check();
     check_interval("listen", listen_interval);
     let loss = model.loss.probability();
@@ -176,8 +173,7 @@ pub fn false_departure_rate(model: &Model, listen_interval: f64) -> f64 {
 ///
 /// # Panics
 /// If the model is invalid, or the listen interval is not above 0.
-#[must_use]
-pub fn inconsistent_fraction(model: &Model, listen_interval: f64) -> f64 {
+pub fn inconsistent_fraction(model: &AnnounceModel, listen_interval: f64) -> f64 {
     false_departure_rate(model, listen_interval) * false_departure(model, listen_interval)
 }
 
@@ -186,12 +182,11 @@ pub fn inconsistent_fraction(model: &Model, listen_interval: f64) -> f64 {
 ///
 /// # Panics
 /// If the model is invalid, or the listen interval is not above 0.
-#[must_use]
-pub fn inconsistent_fraction_of_any(model: &Model, listen_interval: f64) -> f64 {
+pub fn inconsistent_fraction_of_any(model: &AnnounceModel, listen_interval: f64) -> f64 {
     let one = inconsistent_fraction(model, listen_interval);
     match model.loss {
-        Loss::None | Loss::Correlated(_) => one,
-        Loss::Uncorrelated(_) => any_of(one, model.receivers() as f64),
+        MulticastLoss::None | MulticastLoss::Correlated(_) => one,
+        MulticastLoss::Uncorrelated(_) => any_of(one, model.receivers() as f64),
     }
 }
 
@@ -199,18 +194,18 @@ pub fn inconsistent_fraction_of_any(model: &Model, listen_interval: f64) -> f64 
 /// As the leadership delay: it wakes, and announces until all `N - 1` others have heard. LE-A and
 /// LE-S.
 ///
-/// `None` for algorithms other than these two; for priority that drives the wake-up see
-/// [`greater_joiner_by_priority`].
+/// `None` for algorithms other than these two.
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn greater_joiner(algorithm: Algorithm, model: &Model) -> Option<f64> {
+pub fn greater_joiner(algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
     match algorithm {
-        Algorithm::LeA | Algorithm::LeS => {
-            Some(announced_from(model, model.first_announcement(algorithm)))
+        Variant::LeA | Variant::LeS => {
+            let surplus = surplus_announcements(model.loss, model.receivers());
+            let first = model.first_announcement(algorithm);
+            Some(first + model.announce_interval * surplus + model.delay)
         }
-        Algorithm::LeM | Algorithm::Sup | Algorithm::Al => None,
+        Variant::LeM | Variant::Sup | Variant::Al => None,
     }
 }
 
@@ -222,51 +217,12 @@ pub fn greater_joiner(algorithm: Algorithm, model: &Model) -> Option<f64> {
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn lesser_joiner(model: &Model) -> f64 {
+pub fn lesser_joiner(model: &AnnounceModel) -> f64 {
     model.check();
     let surplus = surplus_announcements(model.loss, 1);
     model.announce_interval * (0.5 + surplus)
 }
 
-/// Claim L20, departure of the leader when priority drives the wake-up: as [`leader_departure`],
-/// but the successor was the second to wake and is so again. `E[t_s]` is the mean of the second of
-/// `N + 1` wake-ups, the departed leader's included: `2 T_S/(N+2)` if uniform, against `T_S/2` for
-/// LE-S.
-///
-/// `None` for uncorrelated loss among three or more: no formula is known.
-///
-/// # Panics
-/// If the model is invalid, or the listen interval is not above 0.
-#[must_use]
-pub fn successor_by_priority(model: &Model, listen_interval: f64, departed: f64) -> Option<f64> {
-    model.check();
-    check_interval("listen", listen_interval);
-    match model.loss {
-        Loss::None | Loss::Correlated(_) => {
-            let first = model.suppress_interval * model.wake.mean_of_second(model.members + 1);
-            Some(listen_interval + 2.0 * model.delay + first - departed)
-        }
-        Loss::Uncorrelated(_) => None,
-    }
-}
-
-/// Claim L20, a late joiner better than all when priority drives the wake-up: it wakes first of
-/// `N`, at `T_S/(N+1)` on average if uniform, against `T_S/2` for LE-S.
-///
-/// # Panics
-/// If the model is invalid.
-#[must_use]
-pub fn greater_joiner_by_priority(model: &Model) -> f64 {
-    announced_from(model, model.first_announcement(Algorithm::LeM))
-}
-
-/// From the first announcement on until all others have heard one.
-fn announced_from(model: &Model, first: f64) -> f64 {
-    let surplus = surplus_announcements(model.loss, model.receivers());
-    first + model.announce_interval * surplus + model.delay
-}
-
-fn whole_intervals(model: &Model, listen_interval: f64) -> f64 {
+fn whole_intervals(model: &AnnounceModel, listen_interval: f64) -> f64 {
     (listen_interval / model.announce_interval).floor()
 }

@@ -26,20 +26,7 @@ pub enum Wake {
 }
 
 impl Wake {
-    /// The density `p(t)`; 0 outside `[0, 1]`.
-    #[must_use]
-    pub fn density(self, time: f64) -> f64 {
-        if !(0.0..=1.0).contains(&time) {
-            return 0.0;
-        }
-        match self {
-            Self::Uniform => 1.0,
-            Self::Exponential { rate } => rate * (rate * time).exp() / rate.exp_m1(),
-        }
-    }
-
     /// `P(t)`: the probability to be awake by `time`; 0 before 0, 1 after 1.
-    #[must_use]
     pub fn cdf(self, time: f64) -> f64 {
         let time = time.clamp(0.0, 1.0);
         match self {
@@ -50,7 +37,6 @@ impl Wake {
 
     /// The time by which a process is awake with probability `chance`: the inverse of
     /// [`cdf`](Self::cdf).
-    #[must_use]
     pub fn quantile(self, chance: f64) -> f64 {
         let chance = chance.clamp(0.0, 1.0);
         match self {
@@ -60,7 +46,6 @@ impl Wake {
     }
 
     /// `E[t_s]`: uniform `1/2`; exponential `1/(1 - e^-rate) - 1/rate`.
-    #[must_use]
     pub fn mean(self) -> f64 {
         match self {
             Self::Uniform => 0.5,
@@ -77,7 +62,6 @@ impl Wake {
     ///
     /// # Panics
     /// If there are no members.
-    #[must_use]
     pub fn mean_of_earliest(self, members: u64) -> f64 {
         assert!(members >= 1, "the earliest wake-up of 0 members: need one or more");
         let n = members as f64;
@@ -89,30 +73,11 @@ impl Wake {
         }
     }
 
-    /// The mean of the second of `members` wake-ups: uniform `2/(n+1)`; exponential the integral of
-    /// `(1 - P)^n + n P (1 - P)^(n-1)`.
-    ///
-    /// # Panics
-    /// If there are fewer than two members.
-    #[must_use]
-    pub fn mean_of_second(self, members: u64) -> f64 {
-        assert!(members >= 2, "the second wake-up of {members} members");
-        let n = members as f64;
-        match self {
-            Self::Uniform => 2.0 / (n + 1.0),
-            Self::Exponential { .. } => integral(&[0.0, 1.0], |time| {
-                let awake = self.cdf(time);
-                complement_to(awake, n - 1.0) * (1.0 + (n - 1.0) * awake)
-            }),
-        }
-    }
-
     /// The mean of the latest of `members` wake-ups: uniform `n/(n+1)`; exponential 1 minus the
     /// integral of `P(t)^n`.
     ///
     /// # Panics
     /// If there are no members.
-    #[must_use]
     pub fn mean_of_latest(self, members: u64) -> f64 {
         assert!(members >= 1, "the latest wake-up of 0 members: need one or more");
         let n = members as f64;

@@ -13,10 +13,10 @@ use super::Pick;
 use super::draw::{Descend, NEGLIGIBLE, Opening, Overshoot, Passage, Rules, Verdict};
 use crate::binomial::{law, law_in_steps};
 
-pub(super) struct Choice {
+pub(super) struct ChoiceTable {
     rules: Rules,
     pick: Pick,
-    /// By the number of active hosts, then by the count, from [`Choice::least_count`] on.
+    /// By the number of active hosts, then by the count, from [`ChoiceTable::least_count`] on.
     rows: Vec<Vec<Passage>>,
 }
 
@@ -30,7 +30,7 @@ struct DoubleDraw {
     overshoots: Vec<((u64, u64), f64)>,
 }
 
-impl Choice {
+impl ChoiceTable {
     pub(super) fn new(rules: Rules, pick: Pick) -> Self {
         Self { rules, pick, rows: Vec::new() }
     }
@@ -181,7 +181,7 @@ impl Choice {
     }
 }
 
-impl Descend for Choice {
+impl Descend for ChoiceTable {
     fn opening(&mut self, members: u64, chance: f64) -> Opening {
         let draw = self.draw(members, chance);
         // The continuation is expensive, and the same for equal states.

@@ -24,19 +24,16 @@ pub struct Estimate {
 
 impl Estimate {
     /// Half after each undershoot.
-    #[must_use]
     pub fn conservative(first: f64) -> Self {
         Self { alpha: 1.0, beta: 2.0, first }
     }
 
     /// `n^0.7` after each undershoot.
-    #[must_use]
     pub fn aggressive(first: f64) -> Self {
         Self { alpha: 0.7, beta: 1.0, first }
     }
 
     /// The estimate after an undershoot with this one. `None`: all reply.
-    #[must_use]
     pub fn next(&self, estimate: f64, seats: Seats) -> Option<f64> {
         (estimate > self.last(seats)).then(|| estimate.powf(self.alpha) / self.beta)
     }
@@ -57,8 +54,7 @@ impl Estimate {
     }
 
     /// True if estimates never rise.
-    #[must_use]
-    pub fn never_rises(&self, seats: Seats) -> bool {
+    fn never_rises(&self, seats: Seats) -> bool {
         let never_rises = self.beta * (seats.most as f64).powf(1.0 - self.alpha) >= 1.0;
         self.alpha > 0.0 && self.alpha <= 1.0 && self.beta.is_finite() && never_rises
     }
@@ -84,7 +80,7 @@ pub(super) fn by_equations(election: &Election, estimate: Estimate) -> Cost {
             chain(&mut plain::Plain::new(rules), election, estimate, known)
         }
         Algorithm::Choice(pick, _) => {
-            chain(&mut choice::Choice::new(rules, pick), election, estimate, known)
+            chain(&mut choice::ChoiceTable::new(rules, pick), election, estimate, known)
         }
         Algorithm::History => chain(&mut history::History::new(rules), election, estimate, known),
     }
@@ -221,7 +217,6 @@ impl Sum {
 ///
 /// # Panics
 /// If the election is invalid, or has no estimate.
-#[must_use]
 pub fn by_pseudocode(election: &Election) -> Option<Cost> {
     election.check();
     let Knowledge::Estimated(estimate) = election.knowledge else {
@@ -233,7 +228,7 @@ pub fn by_pseudocode(election: &Election) -> Option<Cost> {
         Algorithm::Naive => guess::by_guesses(election, estimate),
         Algorithm::SkipReset => Some(spread(&mut plain::Plain::new(rules), election, estimate)),
         Algorithm::Choice(pick, Reset::Skipped) => {
-            Some(spread(&mut choice::Choice::new(rules, pick), election, estimate))
+            Some(spread(&mut choice::ChoiceTable::new(rules, pick), election, estimate))
         }
         Algorithm::History => Some(spread(&mut history::History::new(rules), election, estimate)),
     }

@@ -24,7 +24,6 @@ const RARE: f64 = 1e-7;
 ///
 /// # Panics
 /// If the election is invalid, or has no estimate.
-#[must_use]
 pub fn by_evidence(election: &Election) -> Option<Cost> {
     election.check();
     let Knowledge::Estimated(estimate) = election.knowledge else {

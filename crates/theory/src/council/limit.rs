@@ -14,7 +14,6 @@ const MANY_UNHEARD: u64 = 1_000_000_000;
 ///
 /// # Panics
 /// If the election is invalid, see [`Election::cost`].
-#[must_use]
 pub fn cost(election: &Election) -> Cost {
     let cost = among_many(election).cost();
     let per_member = messages_per_member(election);
@@ -27,7 +26,6 @@ pub fn cost(election: &Election) -> Cost {
 ///
 /// # Panics
 /// If the election is invalid, see [`Election::cost`].
-#[must_use]
 pub fn messages_per_member(election: &Election) -> f64 {
     let many = among_many(election);
     let share = many.cost().messages / many.members as f64;

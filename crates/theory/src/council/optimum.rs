@@ -32,7 +32,6 @@ impl Goal {
     pub const MESSAGES: Self = Self { rounds: 0.0, messages: 1.0 };
 
     /// The weighted sum of a cost.
-    #[must_use]
     pub fn of(self, cost: &Cost) -> f64 {
         let weighted = |weight: f64, value: f64| if weight == 0.0 { 0.0 } else { weight * value };
         weighted(self.rounds, cost.rounds) + weighted(self.messages, cost.messages)
@@ -41,7 +40,7 @@ impl Goal {
 
 /// The best `c` for an election, and its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Best {
+pub struct Optimum {
     /// The best `c`.
     pub c: f64,
     /// The cost of the election with it.
@@ -56,11 +55,10 @@ pub struct Best {
 ///
 /// # Panics
 /// If the election is invalid, see [`Election::cost`].
-#[must_use]
-pub fn best_c(election: &Election, goal: Goal) -> Best {
+pub fn best_c(election: &Election, goal: Goal) -> Optimum {
     let (from, to) = range(election);
     let c = least(from, to, |c| goal.of(&election.with_c(c).cost()));
-    Best { c, cost: election.with_c(c).cost() }
+    Optimum { c, cost: election.with_c(c).cost() }
 }
 
 /// The `c` with which the worst of several cases is nearest to its optimum. For an uncertain number
@@ -71,7 +69,6 @@ pub fn best_c(election: &Election, goal: Goal) -> Best {
 ///
 /// # Panics
 /// If there is no case, or one is invalid.
-#[must_use]
 pub fn robust_c(cases: &[Election], goal: Goal) -> f64 {
     assert!(!cases.is_empty(), "a choice for no case");
     // Each case without loss, the remaining part of `c`, and its optimum.
@@ -79,7 +76,7 @@ pub fn robust_c(cases: &[Election], goal: Goal) -> f64 {
         let lossless = Election { loss: Loss::NONE, ..*case };
         (lossless, case.loss.both_ways(), best_c(&lossless, goal))
     });
-    let thinned: Vec<(Election, f64, Best)> = thinned.collect();
+    let thinned: Vec<(Election, f64, Optimum)> = thinned.collect();
     let worst = |c: f64| {
         let each = thinned.iter();
         each.map(|(case, left, best)| goal.of(&case.with_c(c * left).cost()) / goal.of(&best.cost))
@@ -97,7 +94,6 @@ pub fn robust_c(cases: &[Election], goal: Goal) -> f64 {
 /// The cases of an uncertain centre, for [`robust_c`]: no loss, or the loss of `election` (a tenth
 /// of all messages if it has none); and half or twice the assumed number of hosts. The assumed
 /// number itself is never the worst case.
-#[must_use]
 pub fn uncertain(election: &Election) -> [Election; 4] {
     let lost = if election.loss == Loss::NONE {
         Loss { reply: 0.1, multicast: 0.1 }
@@ -194,14 +190,12 @@ fn vertex_of([(a, at_a), (b, at_b), (c, at_c)]: [(f64, f64); 3]) -> Option<f64> 
 }
 
 /// Claim C7: the paper's rule of thumb for few rounds with the basic algorithm, `L + 2(U - L)/3`.
-#[must_use]
 pub fn rule_of_thumb_for_rounds(seats: Seats) -> f64 {
     seats.least as f64 + 2.0 * (seats.most - seats.least) as f64 / 3.0
 }
 
 /// Claim C7: the paper's rule of thumb for few messages with the basic algorithm,
 /// `U - (U - L)(U + 1)/(L + U + n + 1)`. For many hosts it is `U`, where too many draws overshoot.
-#[must_use]
 pub fn rule_of_thumb_for_messages(seats: Seats, members: u64) -> f64 {
     let (least, most) = (seats.least as f64, seats.most as f64);
     most - (most - least) * (most + 1.0) / (least + most + members as f64 + 1.0)

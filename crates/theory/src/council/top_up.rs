@@ -8,7 +8,7 @@
 //! The room `U - s` is wider in proportion to the need `L - s` than `U` is to `L`. So a draw
 //! succeeds more often, with fewer replies.
 
-use super::optimum::{Best, Goal, best_c};
+use super::optimum::{Goal, Optimum, best_c};
 use super::{Election, Seats};
 
 /// The cost of having a council again.
@@ -17,14 +17,13 @@ pub struct Recovery {
     /// The seats to be filled.
     pub missing: Seats,
     /// Filling them.
-    pub top_up: Best,
+    pub top_up: Optimum,
     /// Electing a new council.
-    pub restart: Best,
+    pub restart: Optimum,
 }
 
 /// The seats to be filled for a council of `seats`, at least `wanted` of them, if `seated` are
 /// left. `None` if none is missing.
-#[must_use]
 pub fn missing(seats: Seats, seated: u64, wanted: u64) -> Option<Seats> {
     (seated < wanted).then(|| Seats { least: wanted - seated, most: seats.most - seated })
 }
@@ -34,7 +33,6 @@ pub fn missing(seats: Seats, seated: u64, wanted: u64) -> Option<Seats> {
 ///
 /// # Panics
 /// If the election is invalid, no seat is missing, or `wanted` is not from `L` to `U`.
-#[must_use]
 pub fn recover(election: &Election, seated: u64, wanted: u64, goal: Goal) -> Recovery {
     assert!(
         election.seats.contain(wanted),

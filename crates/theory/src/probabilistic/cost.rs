@@ -17,7 +17,6 @@ use super::Model;
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn unicasts_bound(model: &Model, k: f64) -> f64 {
     most_relay_members(model, k).powi(3) / 2.0
 }
@@ -27,7 +26,6 @@ pub fn unicasts_bound(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn mean_unicasts_bound(model: &Model, k: f64) -> f64 {
     let mean = model.relay_members(k);
     let part = 1.0 / model.members as f64;
@@ -42,7 +40,6 @@ pub fn mean_unicasts_bound(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn first_unicasts(model: &Model, k: f64) -> f64 {
     let others = 1.0 - 1.0 / model.members as f64;
     model.relay_members(k) * k * model.view * others
@@ -53,7 +50,6 @@ pub fn first_unicasts(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn multicasts_bound(model: &Model, k: f64) -> f64 {
     1.0 + most_relay_members(model, k)
 }
@@ -63,7 +59,6 @@ pub fn multicasts_bound(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn mean_multicasts_bound(model: &Model, k: f64) -> f64 {
     1.0 + model.relay_members(k)
 }
@@ -73,20 +68,9 @@ pub fn mean_multicasts_bound(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// Unless `K` is above 0.
-#[must_use]
 pub fn longest_path(k: f64) -> u64 {
     assert!(k > 0.0, "K {k}: need above 0");
     (1.5 * k).ceil() as u64
-}
-
-/// Theorem 5: a round takes time of the order of `N m + N` for `m = 3K_1/2` relay members, in a
-/// network in which a message takes a time of the order of `N`.
-///
-/// # Panics
-/// If the model or `K` is invalid.
-#[must_use]
-pub fn time_order(model: &Model, k: f64) -> f64 {
-    model.members as f64 * (most_relay_members(model, k) + 1.0)
 }
 
 /// `3K_1/2`.

@@ -14,7 +14,6 @@ use crate::chance::{any_of, complement_to};
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn detection_bound(model: &Model, k: f64) -> f64 {
     e1(model, k) * any_of(sees_all(model, k), model.members as f64)
 }
@@ -30,7 +29,6 @@ pub fn detection_bound(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn detection_bound_by_hash(model: &Model, k: f64) -> f64 {
     let members = model.members as f64;
     e1(model, k) * any_of(k / members * sees_all(model, k), members)
@@ -46,7 +44,6 @@ pub fn detection_bound_by_hash(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn detection_bound_printed(model: &Model, k: f64) -> f64 {
     let lost = model.crash + (1.0 - model.crash) * model.multicast_loss;
     let all_lost = lost.powf(most_final_multicasts(model, k));

@@ -22,7 +22,6 @@ use crate::chance::complement_to;
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn e1(model: &Model, k: f64) -> f64 {
     let tails = |mean: f64| 2.0 * (2.0 / (PI * mean)).sqrt() * (-mean / 8.0).exp();
     let outside = tails(model.relay_members(k)) + tails(model.final_senders(k));
@@ -37,7 +36,6 @@ pub fn e1(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn e1_exact(model: &Model, k: f64) -> f64 {
     let (entering, finishing) = (model.relay_members(k), model.final_senders(k));
     let is_near = |number: u64, mean: f64| {
@@ -58,11 +56,10 @@ pub fn e1_exact(model: &Model, k: f64) -> f64 {
 
 /// `Pr_lb[E2|E1]`: the relay members that do not fail are connected. [`connected_printed`] for
 /// `K_2/2` members and an edge with probability `view_prob`; in truth an edge has
-/// [`edge_probability`](super::relay::edge_probability).
+/// [`passage_probability`](super::relay::passage_probability).
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn e2(model: &Model, k: f64) -> f64 {
     connected_printed(model.final_senders(k) / 2.0, model.view)
 }
@@ -75,7 +72,6 @@ pub fn e2(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn e3(model: &Model, k: f64) -> f64 {
     let edges = (1.5 * model.final_senders(k) - 1.0).max(0.0);
     (1.0 - model.crash) * complement_to(model.unicast_loss, edges)
@@ -88,7 +84,6 @@ pub fn e3(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn e4(model: &Model, k: f64) -> f64 {
     all_hear(model, model.final_senders(k) / 2.0)
 }
@@ -97,7 +92,6 @@ pub fn e4(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn e5(model: &Model, k: f64) -> f64 {
     model.check(k);
     1.0 - model.crash
@@ -108,7 +102,6 @@ pub fn e5(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn success_bound(model: &Model, k: f64) -> f64 {
     e1(model, k) * e2(model, k) * e3(model, k) * e4(model, k) * e5(model, k)
 }
@@ -118,7 +111,6 @@ pub fn success_bound(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn log10_of_group_limit(model: &Model, k: f64) -> f64 {
     -model.final_senders(k) / 2.0 * model.multicast_loss.log10()
 }
@@ -128,7 +120,6 @@ pub fn log10_of_group_limit(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn log10_of_group_limit_printed(model: &Model, k: f64) -> f64 {
     3.0 * log10_of_group_limit(model, k)
 }

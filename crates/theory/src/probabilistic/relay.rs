@@ -6,27 +6,19 @@
 use super::check_probability;
 use crate::chance::{any_of, complement_to};
 
-/// Claim P2: two relay members are joined if at least one of them knows the other, `1 - (1 -
-/// view)^2`. The paper says so, and then computes with `view`.
-///
-/// # Panics
-/// Unless the view is a probability.
-#[must_use]
-pub fn edge_probability(view: f64) -> f64 {
-    passage_probability(view, 0.0)
-}
-
 /// The probability that a choice of one of two relay members reaches the other: at least `v (1-l) +
 /// (1-v) v (1-l)^2`, for a view `v` and a loss `l` of unicasts.
+///
+/// Claim P2: two relay members are joined if at least one of them knows the other, `1 - (1 - v)^2`.
+/// The paper says so, and then computes with `v`.
 ///
 /// The member with the better choice sends it to the members that it knows. Otherwise the other
 /// member, if it knows the first, has sent its own choice, and then gets the better one, in answer
 /// or when the first comes to it: two unicasts must arrive. Later unicasts between the two may do
-/// the same, so this is a lower bound. Without loss it is exact, and equals [`edge_probability`].
+/// the same, so this is a lower bound. Without loss it is exact, and joins them.
 ///
 /// # Panics
 /// Unless view and loss are probabilities.
-#[must_use]
 pub fn passage_probability(view: f64, unicast_loss: f64) -> f64 {
     check_probability("view", view);
     check_probability("unicast loss", unicast_loss);
@@ -43,7 +35,6 @@ pub fn passage_probability(view: f64, unicast_loss: f64) -> f64 {
 ///
 /// # Panics
 /// Unless the edge has a probability and the number of vertices is 0 or more.
-#[must_use]
 pub fn connected_printed(members: f64, edge: f64) -> f64 {
     check_probability("edge", edge);
     assert!(members >= 0.0, "a graph of {members} members: need 0 or more");
@@ -58,7 +49,6 @@ pub fn connected_printed(members: f64, edge: f64) -> f64 {
 ///
 /// # Panics
 /// Unless there are vertices and the edge has a probability.
-#[must_use]
 pub fn connected(members: u64, edge: f64) -> f64 {
     check_probability("edge", edge);
     assert!(members >= 1, "a graph without members");
@@ -75,7 +65,6 @@ pub fn connected(members: u64, edge: f64) -> f64 {
 ///
 /// # Panics
 /// Unless there are members, and view and loss are probabilities.
-#[must_use]
 pub fn agreement_bound(members: u64, view: f64, unicast_loss: f64) -> f64 {
     connected(members, passage_probability(view, unicast_loss))
 }
@@ -89,7 +78,6 @@ pub fn agreement_bound(members: u64, view: f64, unicast_loss: f64) -> f64 {
 ///
 /// # Panics
 /// Unless there are members, and view and loss are probabilities.
-#[must_use]
 pub fn agreement(members: u64, view: f64, unicast_loss: f64) -> f64 {
     assert!(members >= 1, "agreement of 0 members: need one or more");
     let passage = passage_probability(view, unicast_loss);

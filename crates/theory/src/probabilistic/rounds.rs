@@ -23,21 +23,20 @@ use super::success::success_of_best_known;
 ///
 /// # Panics
 /// If the model or a `K` is invalid.
-#[must_use]
 pub fn reached_bound(model: &Model, ks: &[u32]) -> Vec<f64> {
-    let incarnations = 1.0 - model.crash;
+    let surviving = 1.0 - model.crash;
     let mut left = 1.0;
     let mut reached = vec![1.0; ks.len().min(1)];
     for (&k, before) in ks.iter().zip(0..ks.len().saturating_sub(1)) {
         model.check(k.into());
         let drawn = f64::from(k) * left;
-        let another = if drawn > 0.0 && incarnations > 0.0 {
-            1.0 - success_of_best_known(model, drawn) / incarnations
+        let another = if drawn > 0.0 && surviving > 0.0 {
+            1.0 - success_of_best_known(model, drawn) / surviving
         } else {
             1.0
         };
         reached.push(reached[before] * another.max(0.0));
-        left *= incarnations;
+        left *= surviving;
     }
     reached
 }
@@ -46,7 +45,6 @@ pub fn reached_bound(model: &Model, ks: &[u32]) -> Vec<f64> {
 ///
 /// # Panics
 /// If the model or a `K` is invalid.
-#[must_use]
 pub fn mean_rounds_bound(model: &Model, ks: &[u32]) -> f64 {
     reached_bound(model, ks).iter().sum()
 }
@@ -60,7 +58,6 @@ pub fn mean_rounds_bound(model: &Model, ks: &[u32]) -> f64 {
 ///
 /// # Panics
 /// If the model or a `K` is invalid.
-#[must_use]
 pub fn mean_messages_bound(model: &Model, ks: &[u32]) -> f64 {
     let heard_by_all = Model { multicast_loss: 0.0, ..*model };
     let cost = |(round, &k): (usize, &u32)| {

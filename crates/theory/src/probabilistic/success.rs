@@ -29,7 +29,6 @@ use crate::binomial::law;
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn success_corrected(model: &Model, k: f64) -> f64 {
     model.check(k);
     Success::new(model, most_final_senders(model, k)).of_any_choice(k)
@@ -41,7 +40,6 @@ pub fn success_corrected(model: &Model, k: f64) -> f64 {
 ///
 /// # Panics
 /// If the model or `K` is invalid.
-#[must_use]
 pub fn success_of_best_known(model: &Model, k: f64) -> f64 {
     model.check(k);
     let most = most_final_senders(model, k);

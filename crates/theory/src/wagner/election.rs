@@ -18,7 +18,7 @@ use super::{Compare, check_ring};
 
 /// The expected cost of an election.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cost {
+pub struct DrawCost {
     /// Calls of Subset (S).
     pub stages: f64,
     /// Calls of Coin Flip (F).
@@ -37,8 +37,7 @@ pub struct Cost {
 ///
 /// # Panics
 /// If `n < 2`.
-#[must_use]
-pub fn cost(n: usize, compare: Compare, limit: Option<StallLimit>) -> Cost {
+pub fn cost(n: usize, compare: Compare, limit: Option<StallLimit>) -> DrawCost {
     check_ring(n);
     table(n, compare, limit)[n - 2]
 }
@@ -47,8 +46,7 @@ pub fn cost(n: usize, compare: Compare, limit: Option<StallLimit>) -> Cost {
 ///
 /// # Panics
 /// If `most < 2`.
-#[must_use]
-pub fn table(most: usize, compare: Compare, limit: Option<StallLimit>) -> Vec<Cost> {
+pub fn table(most: usize, compare: Compare, limit: Option<StallLimit>) -> Vec<DrawCost> {
     check_ring(most);
     let chain = Chain::new(most, limit);
     let stages = chain.expect(|_| 1.0);
@@ -57,7 +55,7 @@ pub fn table(most: usize, compare: Compare, limit: Option<StallLimit>) -> Vec<Co
     let costs = (2..=most).map(|n| {
         let basic_rounds = stages[n] + flips[n];
         let messages = 2.0 * (n * n) as f64 * basic_rounds;
-        Cost {
+        DrawCost {
             stages: stages[n],
             flips: flips[n],
             basic_rounds,
@@ -74,7 +72,6 @@ pub fn table(most: usize, compare: Compare, limit: Option<StallLimit>) -> Vec<Co
 ///
 /// # Panics
 /// If `n < 2`.
-#[must_use]
 pub fn probability_elected(n: usize, limit: Option<StallLimit>) -> f64 {
     check_ring(n);
     (1.0 - Chain::new(n, limit).alarms()[n]) / n as f64
@@ -87,7 +84,6 @@ pub fn probability_elected(n: usize, limit: Option<StallLimit>) -> f64 {
 ///
 /// # Panics
 /// If `n < 2`.
-#[must_use]
 pub fn stages_exceed(n: usize, stages: u32) -> f64 {
     check_ring(n);
     let still_there = (-f64::from(stages)).exp2();
@@ -98,7 +94,6 @@ pub fn stages_exceed(n: usize, stages: u32) -> f64 {
 ///
 /// # Panics
 /// If `n < 2`.
-#[must_use]
 pub fn printed_bound(n: usize) -> u32 {
     check_ring(n);
     n.next_power_of_two().ilog2() + 2
@@ -111,7 +106,6 @@ pub fn printed_bound(n: usize) -> u32 {
 ///
 /// # Panics
 /// If `n < 3`: two members are neighbours from the start, on both sides.
-#[must_use]
 pub fn adjacent_pair(n: usize) -> f64 {
     check_pairs(n);
     Chain::new(n, None).visits_two()[n] * 2.0 / (n - 1) as f64
@@ -122,7 +116,6 @@ pub fn adjacent_pair(n: usize) -> f64 {
 ///
 /// # Panics
 /// If `n < 3`.
-#[must_use]
 pub fn stages_to_one_or_neighbours(n: usize) -> f64 {
     check_pairs(n);
     Chain::new(n, None).expect(|_| 1.0)[n] - 2.0 * adjacent_pair(n)

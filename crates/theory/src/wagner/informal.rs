@@ -35,7 +35,6 @@ pub enum Sees {
 ///
 /// # Panics
 /// If `n < 3`: two neighbours need three members.
-#[must_use]
 pub fn best_cheater(n: usize, parity: Parity, sees: Sees) -> f64 {
     elected(n, parity, |table, value| match sees {
         Sees::Both => FLIPS
@@ -61,7 +60,6 @@ pub fn best_cheater(n: usize, parity: Parity, sees: Sees) -> f64 {
 ///
 /// # Panics
 /// If `n < 3`.
-#[must_use]
 pub fn printed_cheater(n: usize, parity: Parity) -> f64 {
     elected(n, parity, |table, _| {
         let equal = [table.at(0, 0, 1), table.at(1, 1, 0)].map(|it| (it, 0.25));

@@ -17,7 +17,6 @@ use super::{Ring, check_ring};
 ///
 /// # Panics
 /// If `n < 2`.
-#[must_use]
 pub fn largest(n: usize, ring: Ring) -> usize {
     check_ring(n);
     match ring {
@@ -31,21 +30,19 @@ pub fn largest(n: usize, ring: Ring) -> usize {
 ///
 /// # Panics
 /// Unless `cheaters < n`.
-#[must_use]
 pub fn best_coin(n: usize, cheaters: usize, ring: Ring) -> f64 {
     assert!(cheaters < n, "{cheaters} cheaters on a ring of {n}: no honest member is left");
     if cheaters <= largest(n, ring) { 0.5 } else { 1.0 }
 }
 
-/// Theorem 2: the probability that one of a segment of `cheaters` is elected, for any choice of
+/// Theorem 2: the probability that a segment of `cheaters` has the leader, for any choice of
 /// flips, as long as the election ends and they do not control the coin: `cheaters / n`.
 ///
 /// Among the active members, the share of cheaters is a martingale: heads stay with the probability
 /// that is their share, and tails with theirs.
 ///
 /// # Panics
-/// If there are so many that they control the coin.
-#[must_use]
+/// If the cheaters control the coin.
 pub fn elected(n: usize, cheaters: usize, ring: Ring) -> f64 {
     assert!(cheaters <= largest(n, ring), "{cheaters} cheaters own the coin of a ring of {n}");
     cheaters as f64 / n as f64

@@ -8,9 +8,9 @@
 //! **The repair.** After [`StallLimit`] equal stages in a row every honest member reports a fault.
 //! The report blames no member, because equal flips may be chance: `q = 2^(1-m)` in a stage among
 //! `m`, so `q^limit` in a row. Its cost for an honest ring is this false alarm
-//! ([`Cost::false_alarm`](super::election::Cost)), nearly all of it at two active members: about
-//! `0.7 x 2^-limit`, for any size of the ring. Cheaters still gain time, [`longest`], and the veto
-//! that they have anyway.
+//! ([`DrawCost::false_alarm`](super::election::DrawCost)), nearly all of it at two active members:
+//! about `0.7 x 2^-limit`, for any size of the ring. Cheaters still gain time, [`longest`], and the
+//! veto that they have anyway.
 
 use super::check_ring;
 use super::election::{Chain, equal_flips};
@@ -24,14 +24,12 @@ impl StallLimit {
     ///
     /// # Panics
     /// If it is 0.
-    #[must_use]
     pub fn new(equal_stages: u32) -> Self {
         assert!(equal_stages >= 1, "limit of 0 equal stages: need 1 or more");
         Self(equal_stages)
     }
 
     /// The number of equal stages.
-    #[must_use]
     pub fn equal_stages(self) -> u32 {
         self.0
     }
@@ -47,7 +45,6 @@ impl StallLimit {
 ///
 /// # Panics
 /// If `n < 2`.
-#[must_use]
 pub fn false_alarm(n: usize, limit: StallLimit) -> f64 {
     check_ring(n);
     Chain::new(n, Some(limit)).alarms()[n]
@@ -58,7 +55,6 @@ pub fn false_alarm(n: usize, limit: StallLimit) -> f64 {
 ///
 /// # Panics
 /// If `n < 2`, or unless `0 < at_most < 1`.
-#[must_use]
 pub fn least_limit(n: usize, at_most: f64) -> StallLimit {
     assert!(at_most > 0.0 && at_most < 1.0, "false alarm {at_most}: need above 0, below 1");
     // This limit is always enough: the sizes from two on have 2^-limit, 4^-limit, and so on.
@@ -80,7 +76,6 @@ pub fn least_limit(n: usize, at_most: f64) -> StallLimit {
 ///
 /// # Panics
 /// If `n < 2`.
-#[must_use]
 pub fn longest(n: usize, limit: StallLimit) -> f64 {
     check_ring(n);
     (n - 1) as f64 * f64::from(limit.0)
@@ -103,7 +98,6 @@ pub fn longest(n: usize, limit: StallLimit) -> f64 {
 ///
 /// # Panics
 /// Unless the ring has members left: `cheaters + 2 <= n`.
-#[must_use]
 pub fn endless(n: usize, cheaters: usize) -> f64 {
     check_ring(n);
     assert!(

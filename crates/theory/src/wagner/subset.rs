@@ -12,7 +12,6 @@ use super::{Compare, check_ring};
 ///
 /// # Panics
 /// Unless `0 < heads < active`.
-#[must_use]
 pub fn flips_to_decide(heads: usize, active: usize, compare: Compare) -> f64 {
     assert!(0 < heads && heads < active, "{heads} heads of {active} active: nothing to decide");
     let denominator = active / greatest_common_divisor(heads, active);
@@ -30,7 +29,6 @@ pub fn flips_to_decide(heads: usize, active: usize, compare: Compare) -> f64 {
 ///
 /// # Panics
 /// If fewer than two are active.
-#[must_use]
 pub fn rounds(active: usize, compare: Compare) -> f64 {
     check_ring(active);
     1.0 + expected_flips(&fair_flips(active), compare)
@@ -45,7 +43,6 @@ pub fn rounds(active: usize, compare: Compare) -> f64 {
 ///
 /// # Panics
 /// If fewer than two are active.
-#[must_use]
 pub fn survivors(active: usize) -> Vec<f64> {
     check_ring(active);
     fair_flips(active - 1)

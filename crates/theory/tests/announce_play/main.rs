@@ -7,17 +7,15 @@ use hustings_theory::announce::delay::{last_send, last_send_of_first_round};
 use hustings_theory::announce::messages::{
     first_round_messages, messages_of_le_s_until_sent, messages_until_heard,
 };
-use hustings_theory::announce::reestablishment::{
-    inconsistent_fraction, leader_departure, successor_by_priority,
-};
-use hustings_theory::announce::{Algorithm, Loss, Model, Wake, recurrence};
+use hustings_theory::announce::reestablishment::{inconsistent_fraction, leader_departure};
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, Wake, recurrence};
 use play::{Chance, Outcome, play};
 
 const RUNS: u32 = 20_000;
 /// The permitted deviation of a mean in standard errors: about one in two million exceeds it.
 const ERRORS: f64 = 5.0;
-const ALGORITHMS: [Algorithm; 5] =
-    [Algorithm::LeA, Algorithm::LeS, Algorithm::LeM, Algorithm::Sup, Algorithm::Al];
+const ALGORITHMS: [Variant; 5] =
+    [Variant::LeA, Variant::LeS, Variant::LeM, Variant::Sup, Variant::Al];
 
 #[test]
 fn elections_cost_what_the_formulas_say() {
@@ -31,19 +29,19 @@ fn elections_cost_what_the_formulas_say() {
 }
 
 /// Delays short and long, announcements far apart and closer together than the wake-ups.
-fn models() -> Vec<Model> {
+fn models() -> Vec<AnnounceModel> {
     let mut models = Vec::new();
     let networks = [
-        (2, Loss::Uncorrelated(0.3)),
-        (5, Loss::None),
-        (4, Loss::Correlated(0.4)),
-        (4, Loss::Uncorrelated(0.4)),
+        (2, MulticastLoss::Uncorrelated(0.3)),
+        (5, MulticastLoss::None),
+        (4, MulticastLoss::Correlated(0.4)),
+        (4, MulticastLoss::Uncorrelated(0.4)),
     ];
     let timings = [(1.3, 2.0, 0.2), (2.0, 0.7, 0.15), (1.0, 0.6, 0.8), (1.0, 1.5, 0.0)];
     for (members, loss) in networks {
         for (suppress_interval, announce_interval, delay) in timings {
             for wake in [Wake::Uniform, Wake::Exponential { rate: 3.0 }] {
-                models.push(Model {
+                models.push(AnnounceModel {
                     members,
                     suppress_interval,
                     announce_interval,
@@ -61,9 +59,9 @@ fn models() -> Vec<Model> {
 type Metric = (&'static str, Option<f64>, fn(&Outcome) -> f64);
 
 /// Compares every metric that has a formula; returns their number.
-fn compare(algorithm: Algorithm, model: &Model, seed: u64) -> usize {
+fn compare(algorithm: Variant, model: &AnnounceModel, seed: u64) -> usize {
     let until_sent = match algorithm {
-        Algorithm::LeS => messages_of_le_s_until_sent(model),
+        Variant::LeS => messages_of_le_s_until_sent(model),
         _ => None,
     };
     let metrics: [Metric; 5] = [
@@ -164,13 +162,14 @@ fn orders(n: usize) -> Vec<Vec<usize>> {
 #[test]
 fn departure_of_the_leader() {
     for (members, loss, suppress_interval) in [
-        (2, Loss::Correlated(0.3), 1.0),
-        (3, Loss::Uncorrelated(0.3), 1.0),
-        (6, Loss::Uncorrelated(0.6), 1.0),
-        (6, Loss::Uncorrelated(0.5), 2.7),
+        (2, MulticastLoss::Correlated(0.3), 1.0),
+        (3, MulticastLoss::Uncorrelated(0.3), 1.0),
+        (6, MulticastLoss::Uncorrelated(0.6), 1.0),
+        (6, MulticastLoss::Uncorrelated(0.5), 2.7),
     ] {
-        let model = Model { suppress_interval, ..Model::of_the_chapter(members, loss) };
-        for algorithm in [Algorithm::LeA, Algorithm::LeS] {
+        let model =
+            AnnounceModel { suppress_interval, ..AnnounceModel::of_the_chapter(members, loss) };
+        for algorithm in [Variant::LeA, Variant::LeS] {
             let expected = leader_departure(algorithm, &model, 40.0, 0.5).unwrap();
             let mut chance = Chance(members);
             let samples = (0..RUNS).map(|_| play_departure(algorithm, &model, 40.0, &mut chance));
@@ -180,19 +179,24 @@ fn departure_of_the_leader() {
 }
 
 /// The old leader's last announcement is at 0; it leaves at a uniform time before the next.
-fn play_departure(algorithm: Algorithm, model: &Model, listen: f64, chance: &mut Chance) -> f64 {
+fn play_departure(
+    algorithm: Variant,
+    model: &AnnounceModel,
+    listen: f64,
+    chance: &mut Chance,
+) -> f64 {
     let loss = model.loss.probability();
     let departed = model.announce_interval * chance.draw();
     let together = missed(loss, chance);
     let expiries: Vec<f64> = (0..model.members)
         .map(|_| match model.loss {
-            Loss::Uncorrelated(_) => missed(loss, chance),
-            Loss::None | Loss::Correlated(_) => together,
+            MulticastLoss::Uncorrelated(_) => missed(loss, chance),
+            MulticastLoss::None | MulticastLoss::Correlated(_) => together,
         })
         .map(|missed| model.delay + listen - missed * model.announce_interval)
         .collect();
     let slept = match algorithm {
-        Algorithm::LeA => 0.0,
+        Variant::LeA => 0.0,
         _ => model.suppress_interval * model.wake.quantile(chance.draw()),
     };
     let mut followed = vec![false; expiries.len()];
@@ -202,8 +206,8 @@ fn play_departure(algorithm: Algorithm, model: &Model, listen: f64, chance: &mut
         let lost_by_all = chance.draw() < loss;
         for (process, expiry) in expiries.iter().enumerate() {
             let lost = match model.loss {
-                Loss::Uncorrelated(_) => chance.draw() < loss,
-                Loss::None | Loss::Correlated(_) => lost_by_all,
+                MulticastLoss::Uncorrelated(_) => chance.draw() < loss,
+                MulticastLoss::None | MulticastLoss::Correlated(_) => lost_by_all,
             };
             followed[process] |= *expiry <= arrival && !lost;
         }
@@ -223,24 +227,9 @@ fn missed(loss: f64, chance: &mut Chance) -> f64 {
 }
 
 #[test]
-fn second_best_wakes_second_by_priority() {
-    let model =
-        Model { wake: Wake::Exponential { rate: 4.0 }, ..Model::of_the_chapter(6, Loss::None) };
-    let mut chance = Chance(7);
-    let samples = (0..RUNS).map(|_| {
-        let mut wake_ups: Vec<f64> =
-            (0..7).map(|_| model.wake.quantile(1.0 - chance.draw())).collect();
-        wake_ups.sort_by(f64::total_cmp);
-        3.0 + 2.0 * model.delay + wake_ups[1] - 0.5
-    });
-    let expected = successor_by_priority(&model, 3.0, 0.5).unwrap();
-    assert_mean("successor by merit", expected, samples);
-}
-
-#[test]
 fn time_in_false_departures() {
     for (loss, listen) in [(0.0, 0.6), (0.3, 0.6), (0.5, 2.4), (0.4, 3.0)] {
-        let model = Model::of_the_chapter(2, Loss::Correlated(loss));
+        let model = AnnounceModel::of_the_chapter(2, MulticastLoss::Correlated(loss));
         let mut chance = Chance(3);
         let (mut astray, mut all) = (0.0, 0.0);
         for _ in 0..400_000 {

@@ -1,6 +1,6 @@
 //! One election of the announce family, event by event, and its random numbers.
 
-use hustings_theory::announce::{Algorithm, Loss, Model};
+use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant};
 
 /// Splitmix64.
 pub(crate) struct Chance(pub(crate) u64);
@@ -32,7 +32,7 @@ struct Sent {
 }
 
 /// Plays until all have heard the leader and all have been awake.
-pub(crate) fn play(algorithm: Algorithm, model: &Model, chance: &mut Chance) -> Outcome {
+pub(crate) fn play(algorithm: Variant, model: &AnnounceModel, chance: &mut Chance) -> Outcome {
     let members = model.members as usize;
     let wake_ups = wake_ups(algorithm, model, chance);
     let mut next: Vec<Option<f64>> = wake_ups.iter().copied().map(Some).collect();
@@ -59,27 +59,27 @@ pub(crate) fn play(algorithm: Algorithm, model: &Model, chance: &mut Chance) -> 
             last_to_hear = Some(now);
             outcome.messages_until_sent = outcome.messages_until_heard;
         }
-        next[from] = (algorithm != Algorithm::Sup).then_some(now + model.announce_interval);
+        next[from] = (algorithm != Variant::Sup).then_some(now + model.announce_interval);
     }
     outcome.last_send = match algorithm {
-        Algorithm::Sup => outcome.last_send_of_first_round,
+        Variant::Sup => outcome.last_send_of_first_round,
         _ => last_to_hear.expect("announced until all had heard"),
     };
-    if algorithm == Algorithm::Sup {
+    if algorithm == Variant::Sup {
         outcome.messages_until_heard = outcome.first_round_messages;
     }
     outcome
 }
 
 /// The wake-up times by rank, the best first.
-fn wake_ups(algorithm: Algorithm, model: &Model, chance: &mut Chance) -> Vec<f64> {
+fn wake_ups(algorithm: Variant, model: &AnnounceModel, chance: &mut Chance) -> Vec<f64> {
     let mut times: Vec<f64> = (0..model.members)
         .map(|_| model.suppress_interval * model.wake.quantile(chance.draw()))
         .collect();
     match algorithm {
-        Algorithm::LeA | Algorithm::Al => times.fill(0.0),
-        Algorithm::LeM => times.sort_by(f64::total_cmp),
-        Algorithm::LeS | Algorithm::Sup => {}
+        Variant::LeA | Variant::Al => times.fill(0.0),
+        Variant::LeM => times.sort_by(f64::total_cmp),
+        Variant::LeS | Variant::Sup => {}
     }
     times
 }
@@ -89,19 +89,19 @@ fn earliest(next: &[Option<f64>]) -> Option<(f64, usize)> {
     due.min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-fn yields(algorithm: Algorithm, process: usize, to: usize) -> bool {
+fn yields(algorithm: Variant, process: usize, to: usize) -> bool {
     match algorithm {
-        Algorithm::LeA | Algorithm::LeS | Algorithm::LeM => to < process,
-        Algorithm::Sup => true,
-        Algorithm::Al => false,
+        Variant::LeA | Variant::LeS | Variant::LeM => to < process,
+        Variant::Sup => true,
+        Variant::Al => false,
     }
 }
 
-fn losses(loss: Loss, members: usize, chance: &mut Chance) -> Vec<bool> {
+fn losses(loss: MulticastLoss, members: usize, chance: &mut Chance) -> Vec<bool> {
     match loss {
-        Loss::None => vec![false; members],
-        Loss::Correlated(loss) => vec![chance.draw() < loss; members],
-        Loss::Uncorrelated(loss) => (0..members).map(|_| chance.draw() < loss).collect(),
+        MulticastLoss::None => vec![false; members],
+        MulticastLoss::Correlated(loss) => vec![chance.draw() < loss; members],
+        MulticastLoss::Uncorrelated(loss) => (0..members).map(|_| chance.draw() < loss).collect(),
     }
 }
 

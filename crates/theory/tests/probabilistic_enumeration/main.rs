@@ -6,7 +6,7 @@ mod play;
 use hustings_theory::probabilistic::Model;
 use hustings_theory::probabilistic::factors::e1_exact;
 use hustings_theory::probabilistic::relay::{
-    agreement, agreement_bound, connected, edge_probability, passage_probability,
+    agreement, agreement_bound, connected, passage_probability,
 };
 use hustings_theory::probabilistic::success::success_corrected;
 use play::{End, Order, ends};
@@ -98,7 +98,7 @@ fn p2_without_loss_an_edge_needs_one_side_to_know_the_other() {
                 let what = format!("{members} members, view {view}, {order:?}");
                 let bound = agreement_bound(members as u64, view, 0.0);
                 assert_close(&what, bound, played);
-                let graph = connected(members as u64, edge_probability(view));
+                let graph = connected(members as u64, passage_probability(view, 0.0));
                 assert_close(&what, graph, played);
             }
         }

@@ -6,8 +6,8 @@ mod play;
 
 use hustings_theory::harmonic::harmonic;
 use hustings_theory::rings::{
-    ChangRobertsCost, Failure, ModifiedRingCost, Order, chang_roberts, chang_roberts_literal,
-    modified_ring, modified_ring_with_failure,
+    Failure, Order, RingCost, chang_roberts, chang_roberts_literal, modified_ring,
+    modified_ring_with_failure,
 };
 use play::{Played, Start, play_chang_roberts, play_modified_ring};
 
@@ -69,14 +69,9 @@ fn numbers(played: Played) -> [f64; 3] {
     [played.election, played.result, played.delay].map(|count| count as f64)
 }
 
-fn ring_numbers(cost: ChangRobertsCost) -> [f64; 3] {
-    assert_eq!(cost.messages, cost.messages_election + cost.messages_elected);
-    [cost.messages_election, cost.messages_elected, cost.delay_hops]
-}
-
-fn modified_numbers(cost: ModifiedRingCost) -> [f64; 3] {
-    assert_eq!(cost.messages, cost.messages_election + cost.messages_coordinator);
-    [cost.messages_election, cost.messages_coordinator, cost.delay_hops]
+fn cost_numbers(cost: RingCost) -> [f64; 3] {
+    assert_eq!(cost.messages, cost.messages_election + cost.messages_announcement);
+    [cost.messages_election, cost.messages_announcement, cost.delay_hops]
 }
 
 fn assert_close(got: [f64; 3], expected: [f64; 3], case: &str) {
@@ -95,7 +90,7 @@ fn chang_roberts_by_enumeration() {
         let all = enumerate(n, k, |priorities, set| {
             play_chang_roberts(priorities, set, Start::Participates)
         });
-        let cost = |order| ring_numbers(chang_roberts(n as u64, k as u64, order));
+        let cost = |order| cost_numbers(chang_roberts(n as u64, k as u64, order));
         assert_eq!(cost(Order::Best), numbers(all.least), "best n={n} k={k}");
         assert_eq!(cost(Order::Worst), numbers(all.most), "worst n={n} k={k}");
         assert_close(cost(Order::Random), all.mean, &format!("n={n} k={k}"));
@@ -106,7 +101,7 @@ fn chang_roberts_by_enumeration() {
 fn modified_ring_by_enumeration() {
     for (n, k) in every_ring() {
         let all = enumerate(n, k, |priorities, set| play_modified_ring(priorities, set, None));
-        let cost = |order| modified_numbers(modified_ring(n as u64, k as u64, order));
+        let cost = |order| cost_numbers(modified_ring(n as u64, k as u64, order));
         assert_eq!(cost(Order::Best), numbers(all.least), "best n={n} k={k}");
         assert_eq!(cost(Order::Worst), numbers(all.most), "worst n={n} k={k}");
         assert_close(cost(Order::Random), all.mean, &format!("n={n} k={k}"));
@@ -118,7 +113,7 @@ fn literal_slide_by_enumeration() {
     for n in 2..=LARGEST_RING {
         let all =
             enumerate(n, n, |priorities, set| play_chang_roberts(priorities, set, Start::Literal));
-        let cost = ring_numbers(chang_roberts_literal(n as u64));
+        let cost = cost_numbers(chang_roberts_literal(n as u64));
         assert_close(cost, all.mean, &format!("n={n}"));
     }
 }
@@ -139,8 +134,8 @@ fn documented_layouts_are_the_extremes() {
         for k in 1..=n {
             let first_k = (1 << k) - 1;
             let (members, initiators) = (n as u64, k as u64);
-            let ring = |order| ring_numbers(chang_roberts(members, initiators, order));
-            let modified = |order| modified_numbers(modified_ring(members, initiators, order));
+            let ring = |order| cost_numbers(chang_roberts(members, initiators, order));
+            let modified = |order| cost_numbers(modified_ring(members, initiators, order));
 
             let increasing = ranked((k..n).chain(0..k));
             let played = play_chang_roberts(&increasing, first_k, Start::Participates);
@@ -176,7 +171,7 @@ fn modified_ring_with_each_failure() {
                 }
                 let played = play_modified_ring(&priorities, 1, Some(failure));
                 let case = format!("{failure:?} {priorities:?}");
-                assert_eq!(numbers(played), modified_numbers(cost), "{case}");
+                assert_eq!(numbers(played), cost_numbers(cost), "{case}");
             }
         }
     }

@@ -9,7 +9,8 @@ use hustings_sim::LossModel;
 use hustings_sim::elections::PriorityKind;
 use hustings_sim::trial::Churn;
 use hustings_theory::announce::{
-    Algorithm, Loss, Model, Wake, delay, messages, printed, recurrence, reestablishment, rounds,
+    AnnounceModel, MulticastLoss, Variant, Wake, announcements, delay, messages, printed,
+    recurrence, reestablishment,
 };
 
 use super::options::{Settled, WakeUp};
@@ -27,9 +28,9 @@ pub(super) fn election(settled: &Settled, conditions: &Conditions) -> Result<Clo
     require_chapter(config)?;
     require_nobody_goes(election.churn)?;
     let algorithm = match election.priority {
-        _ if config.suppress == Duration::ZERO => Algorithm::LeA,
-        PriorityKind::Id | PriorityKind::Priority => Algorithm::LeS,
-        PriorityKind::Wake => Algorithm::LeM,
+        _ if config.suppress == Duration::ZERO => Variant::LeA,
+        PriorityKind::Id | PriorityKind::Priority => Variant::LeS,
+        PriorityKind::Wake => Variant::LeM,
     };
     let model =
         model(election.members, config.suppress, config.announce, settled.wake, conditions)?;
@@ -51,7 +52,7 @@ pub(super) fn announce_listen(
     let no_wait = (Duration::ZERO, WakeUp::Uniform);
     let model = model(members, no_wait.0, announce, no_wait.1, conditions)?;
     let mut form = ClosedForm::default();
-    enter_election(&mut form, Algorithm::Al, &model, true);
+    enter_election(&mut form, Variant::Al, &model, true);
     Ok(form)
 }
 
@@ -68,7 +69,7 @@ pub(super) fn suppression(
     // No member announces itself twice, so the announce interval does not matter.
     let model = model(members, suppress, suppress, wake, conditions)?;
     let mut form = ClosedForm::default();
-    let algorithm = Algorithm::Sup;
+    let algorithm = Variant::Sup;
     let sent = messages::messages_until_heard(algorithm, &model);
     form.enter("messages", sent);
     form.enter("tmax", delay::last_send(algorithm, &model));
@@ -107,15 +108,15 @@ fn model(
     announce: Duration,
     wake: WakeUp,
     conditions: &Conditions,
-) -> Result<Model, Failure> {
+) -> Result<AnnounceModel, Failure> {
     conditions.require_no_faults_but_loss()?;
     conditions.require_constant_delay()?;
     let network = &conditions.network;
     let loss = match (network.loss_model, network.multicast_loss) {
-        (_, 0.0) => Loss::None,
+        (_, 0.0) => MulticastLoss::None,
         (_, loss) if loss >= 1.0 => return Err(no_closed_form("where everything is lost")),
-        (LossModel::Correlated, loss) => Loss::Correlated(loss),
-        (LossModel::Uncorrelated, loss) => Loss::Uncorrelated(loss),
+        (LossModel::Correlated, loss) => MulticastLoss::Correlated(loss),
+        (LossModel::Uncorrelated, loss) => MulticastLoss::Uncorrelated(loss),
     };
     let wake = match wake {
         WakeUp::Uniform => Wake::Uniform,
@@ -128,7 +129,7 @@ fn model(
         Duration::ZERO => 1.0,
         suppress => suppress.as_secs_f64(),
     };
-    Ok(Model {
+    Ok(AnnounceModel {
         members: members.into(),
         suppress_interval,
         announce_interval: announce.as_secs_f64(),
@@ -139,18 +140,23 @@ fn model(
 }
 
 /// Returns true if no listener ever misses a leader that is up.
-fn nobody_is_missed(config: &Config, model: &Model) -> bool {
+fn nobody_is_missed(config: &Config, model: &AnnounceModel) -> bool {
     match config.listen {
         Listen::Never => true,
-        Listen::For(span) => model.loss == Loss::None && span > config.announce,
-        Listen::Measured { .. } => model.loss == Loss::None,
+        Listen::For(span) => model.loss == MulticastLoss::None && span > config.announce,
+        Listen::Measured { .. } => model.loss == MulticastLoss::None,
     }
 }
 
 /// Enters the values of the first election. A listener that misses its leader costs messages. If
 /// the wake-up decides, it also changes the leader.
-fn enter_election(form: &mut ClosedForm, algorithm: Algorithm, model: &Model, undisturbed: bool) {
-    let hears_the_same = undisturbed || algorithm != Algorithm::LeM;
+fn enter_election(
+    form: &mut ClosedForm,
+    algorithm: Variant,
+    model: &AnnounceModel,
+    undisturbed: bool,
+) {
+    let hears_the_same = undisturbed || algorithm != Variant::LeM;
     let if_undisturbed = |value: Option<f64>| value.filter(|_| undisturbed);
     let if_same = |value: Option<f64>| value.filter(|_| hears_the_same);
 
@@ -161,11 +167,11 @@ fn enter_election(form: &mut ClosedForm, algorithm: Algorithm, model: &Model, un
     form.enter("delay", if_same(heard));
     let as_printed = printed::leadership_delay(algorithm, model);
     form.enter_printed("delay", as_printed);
-    form.enter("rounds", if_same(Some(rounds::rounds(model))));
-    form.enter("avg_rounds", if_same(Some(rounds::average_rounds(model))));
+    form.enter("rounds", if_same(Some(announcements::rounds(model))));
+    form.enter("avg_rounds", if_same(Some(announcements::average_rounds(model))));
     let first = messages::first_round_messages(algorithm, model);
     form.enter("first_round_messages", if_undisturbed(first));
-    if algorithm == Algorithm::LeS {
+    if algorithm == Variant::LeS {
         let as_printed = printed::first_round_messages_of_le_s(model);
         form.enter_printed("first_round_messages", as_printed);
         enter_without_delay(form, model);
@@ -173,16 +179,16 @@ fn enter_election(form: &mut ClosedForm, algorithm: Algorithm, model: &Model, un
     let first_sent = delay::last_send_of_first_round(algorithm, model);
     form.enter("first_round_tmax", if_undisturbed(first_sent));
     let by_tmax = match algorithm {
-        Algorithm::LeS => messages::messages_of_le_s_until_sent(model),
-        Algorithm::LeA | Algorithm::LeM | Algorithm::Sup | Algorithm::Al => None,
+        Variant::LeS => messages::messages_of_le_s_until_sent(model),
+        Variant::LeA | Variant::LeM | Variant::Sup | Variant::Al => None,
     };
     form.enter("messages_by_tmax", if_undisturbed(by_tmax));
 }
 
 /// Enters the recurrence for uncorrelated loss. It assumes no delay, and no member that announces
 /// itself twice while others sleep.
-fn enter_without_delay(form: &mut ClosedForm, model: &Model) {
-    if let Loss::Uncorrelated(loss) = model.loss
+fn enter_without_delay(form: &mut ClosedForm, model: &AnnounceModel) {
+    if let MulticastLoss::Uncorrelated(loss) = model.loss
         && model.announce_interval >= model.suppress_interval
     {
         let name = "first_round_messages_without_delay";
@@ -194,11 +200,11 @@ fn enter_without_delay(form: &mut ClosedForm, model: &Model) {
 }
 
 /// Enters the values after the first election: true and false departures, and late joiners.
-fn enter_later(form: &mut ClosedForm, algorithm: Algorithm, model: &Model, config: &Config) {
-    if algorithm == Algorithm::LeM {
+fn enter_later(form: &mut ClosedForm, algorithm: Variant, model: &AnnounceModel, config: &Config) {
+    if algorithm == Variant::LeM {
         return; // late joiners, and listeners that miss the leader, draw their priority anew
     }
-    let suppresses = algorithm == Algorithm::LeS;
+    let suppresses = algorithm == Variant::LeS;
     if let Listen::For(span) = config.listen {
         enter_departures(form, algorithm, model, span.as_secs_f64(), config.farewell);
     }
@@ -214,12 +220,12 @@ fn enter_later(form: &mut ClosedForm, algorithm: Algorithm, model: &Model, confi
 /// Enters the values for a leader that is gone, or is missed although it is up.
 fn enter_departures(
     form: &mut ClosedForm,
-    algorithm: Algorithm,
-    model: &Model,
+    algorithm: Variant,
+    model: &AnnounceModel,
     listen: f64,
     farewell: Repeat,
 ) {
-    let suppresses = algorithm == Algorithm::LeS;
+    let suppresses = algorithm == Variant::LeS;
     let loss = model.loss.probability();
     if loss > 0.0 || listen < model.announce_interval {
         let any = reestablishment::inconsistent_fraction_of_any(model, listen);
@@ -235,7 +241,7 @@ fn enter_departures(
     }
     // The remaining members must agree, and there must be at least two.
     if model.members > 2 && farewell == Repeat::Times(0) {
-        let left = Model { members: model.members - 1, ..*model };
+        let left = AnnounceModel { members: model.members - 1, ..*model };
         let at = model.announce_interval / 2.0;
         let gone = reestablishment::leader_departure(algorithm, &left, listen, at);
         form.enter("reestablishment_departure", gone);

@@ -1,7 +1,9 @@
 //! Closed forms of a council election.
 
 use hustings_theory::council::estimate::by_pseudocode;
-use hustings_theory::council::{Algorithm, Election, Knowledge, Loss, Reset, by_evidence, printed};
+use hustings_theory::council::{
+    Algorithm, Election, Knowledge, Loss, Reset, by_evidence, misprints,
+};
 
 use super::{Council, Search};
 use crate::elections::{ClosedForm, named};
@@ -46,7 +48,7 @@ pub(super) fn council(council: &Council) -> Result<ClosedForm, Failure> {
             // The printed equation treats loss as a smaller c, which must be a valid c, too.
             let limit = Election { loss: Loss::NONE, ..*election }.limit_of_c();
             if election.c * (1.0 - election.loss.reply) < limit {
-                let printed = printed::with_loss(election);
+                let printed = misprints::with_loss(election);
                 values.extend(named([
                     ("rounds_printed", printed.rounds),
                     ("messages_printed", printed.messages),
@@ -56,7 +58,7 @@ pub(super) fn council(council: &Council) -> Result<ClosedForm, Failure> {
         Knowledge::Known | Knowledge::Taken(_) => {
             let is_drawn = !election.is_decided_by_the_poll();
             if election.algorithm == Algorithm::Basic && is_drawn {
-                let messages = printed::basic_messages(election);
+                let messages = misprints::basic_messages(election);
                 values.extend(named([("messages_printed", messages)]));
             }
         }

@@ -1,7 +1,7 @@
 //! Closed forms of a draw.
 
 use hustings_theory::wagner::election::{
-    Cost, adjacent_pair, cost, printed_bound, probability_elected, stages_exceed,
+    DrawCost, adjacent_pair, cost, printed_bound, probability_elected, stages_exceed,
 };
 use hustings_theory::wagner::informal::{Parity, Sees, best_cheater};
 use hustings_theory::wagner::stall::{StallLimit, longest};
@@ -62,7 +62,7 @@ pub(super) fn draw(draw: &Wagner, conditions: &Conditions) -> Result<ClosedForm,
 
 /// Returns the delay: in every round each flip makes `n` hops. With an agreed direction the two
 /// ways take turns.
-fn delay(expected: &Cost, n: usize, ring: Ring, hop: f64) -> f64 {
+fn delay(expected: &DrawCost, n: usize, ring: Ring, hop: f64) -> f64 {
     let hops = match ring {
         Ring::BothWays => n,
         Ring::Clockwise => 2 * n,

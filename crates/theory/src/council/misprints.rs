@@ -10,7 +10,6 @@ use crate::binomial::law;
 ///
 /// # Panics
 /// If the election is invalid, see [`Election::cost`]; losses and estimates are ignored.
-#[must_use]
 pub fn basic_messages(election: &Election) -> f64 {
     let election = lossless(election);
     election.check();
@@ -27,7 +26,6 @@ pub fn basic_messages(election: &Election) -> f64 {
 ///
 /// # Panics
 /// If the election is invalid, see [`Election::cost`].
-#[must_use]
 pub fn with_loss(election: &Election) -> Cost {
     election.check();
     let Loss { reply, multicast } = election.loss;
@@ -45,7 +43,6 @@ pub fn with_loss(election: &Election) -> Cost {
 
 /// Equation (14): Chernoff's bound on the probability that a draw leaves more than `(1 + delta) c`
 /// hosts.
-#[must_use]
 pub fn chernoff_bound(c: f64, delta: f64) -> f64 {
     ((delta - (1.0 + delta) * (1.0 + delta).ln()) * c).exp()
 }
@@ -58,7 +55,6 @@ pub fn chernoff_bound(c: f64, delta: f64) -> f64 {
 ///
 /// # Panics
 /// Unless `c` is above 0 and below 2.
-#[must_use]
 pub fn rounds_bound(c: f64, delta: f64) -> f64 {
     let beyond = chernoff_bound(c, delta);
     (1.0 + (1.0 - beyond - c * (-c).exp()) * rounds_of_few(c, delta)) / (1.0 - beyond)
@@ -68,7 +64,6 @@ pub fn rounds_bound(c: f64, delta: f64) -> f64 {
 ///
 /// # Panics
 /// Unless `c` is above 0 and below 2.
-#[must_use]
 pub fn rounds_bound_corrected(c: f64, delta: f64) -> f64 {
     let (beyond, nobody) = (chernoff_bound(c, delta), (-c).exp());
     let few = (1.0 - beyond - nobody * (1.0 + c)) * rounds_of_few(c, delta);
@@ -89,7 +84,6 @@ fn rounds_of_few(c: f64, delta: f64) -> f64 {
 ///
 /// # Panics
 /// If the election is invalid, see [`Election::cost`]; losses and estimates are ignored.
-#[must_use]
 pub fn literal_history(election: &Election) -> Cost {
     let election = lossless(election);
     election.check();

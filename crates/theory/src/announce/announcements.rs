@@ -3,7 +3,7 @@
 //! A round is one announcement of the leader; the first is 1. The chapter counts from 0 and calls
 //! the surplus `E[# consecutive lost]`.
 
-use super::{Loss, Model};
+use super::{AnnounceModel, MulticastLoss};
 use crate::chance::any_of;
 use crate::harmonic::harmonic;
 
@@ -26,18 +26,19 @@ const NEGLIGIBLE: f64 = 1e-17;
 ///
 /// # Panics
 /// Unless the loss is 0 or more and below 1.
-#[must_use]
-pub fn surplus_announcements(loss: Loss, receivers: u64) -> f64 {
+pub fn surplus_announcements(loss: MulticastLoss, receivers: u64) -> f64 {
     loss.check();
     if receivers == 0 {
         return 0.0;
     }
     match loss {
-        Loss::None => 0.0,
-        Loss::Correlated(loss) => loss / (1.0 - loss),
-        Loss::Uncorrelated(loss) if receivers == 1 => loss / (1.0 - loss),
-        Loss::Uncorrelated(loss) if loss > SLOW => surplus_announcements_for_many(loss, receivers),
-        Loss::Uncorrelated(loss) => missed_by_any(loss, receivers as f64),
+        MulticastLoss::None => 0.0,
+        MulticastLoss::Correlated(loss) => loss / (1.0 - loss),
+        MulticastLoss::Uncorrelated(loss) if receivers == 1 => loss / (1.0 - loss),
+        MulticastLoss::Uncorrelated(loss) if loss > SLOW => {
+            surplus_announcements_for_many(loss, receivers)
+        }
+        MulticastLoss::Uncorrelated(loss) => missed_by_any(loss, receivers as f64),
     }
 }
 
@@ -65,7 +66,6 @@ fn missed_by_any(loss: f64, receivers: f64) -> f64 {
 ///
 /// # Panics
 /// Unless the loss is above 0 and below 1.
-#[must_use]
 pub fn surplus_announcements_for_many(loss: f64, receivers: u64) -> f64 {
     assert!(loss > 0.0 && loss < 1.0, "loss {loss}: need above 0, below 1");
     -harmonic(receivers) / loss.ln() - 0.5
@@ -75,8 +75,7 @@ pub fn surplus_announcements_for_many(loss: f64, receivers: u64) -> f64 {
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn rounds(model: &Model) -> f64 {
+pub fn rounds(model: &AnnounceModel) -> f64 {
     model.check();
     1.0 + surplus_announcements(model.loss, model.receivers())
 }
@@ -86,22 +85,9 @@ pub fn rounds(model: &Model) -> f64 {
 ///
 /// # Panics
 /// If the model is invalid.
-#[must_use]
-pub fn average_rounds(model: &Model) -> f64 {
+pub fn average_rounds(model: &AnnounceModel) -> f64 {
     model.check();
     1.0 / (1.0 - model.loss.probability())
-}
-
-/// The number of repetitions (of the bye of section 5.7), so that with probability `delivery` every
-/// one of `receivers` has heard it: the least `r` with `1 - l^r`, or `(1 - l^r)^receivers`, at
-/// least `delivery`.
-///
-/// # Panics
-/// Unless the loss is 0 or more and below 1 and the delivery above 0 and below 1.
-#[must_use]
-pub fn repetitions(loss: Loss, receivers: u64, delivery: f64) -> u32 {
-    assert_chance("delivery", delivery);
-    least_power(loss, receivers, 1.0 - delivery)
 }
 
 /// Claim L19: the least `k` such that, with `T_L = k T_A`, a heartbeat that was heard is followed
@@ -112,28 +98,24 @@ pub fn repetitions(loss: Loss, receivers: u64, delivery: f64) -> u32 {
 ///
 /// # Panics
 /// Unless the loss is 0 or more and below 1 and the wanted probability above 0 and below 1.
-#[must_use]
-pub fn listen_multiple(loss: Loss, listeners: u64, false_departure: f64) -> u32 {
-    assert_chance("false departure", false_departure);
-    least_power(loss, listeners, false_departure)
-}
-
-/// The least `k >= 1` such that all of `k` messages are missed, by all receivers together or by any
-/// one alone, with at most `chance`.
-fn least_power(loss: Loss, receivers: u64, chance: f64) -> u32 {
+pub fn listen_multiple(loss: MulticastLoss, listeners: u64, false_departure: f64) -> u32 {
+    assert!(
+        false_departure > 0.0 && false_departure < 1.0,
+        "false departure probability {false_departure}: need above 0, below 1"
+    );
     loss.check();
     let each = match loss {
-        Loss::Uncorrelated(_) if receivers > 1 => any_of(chance, 1.0 / receivers as f64),
-        Loss::None | Loss::Correlated(_) | Loss::Uncorrelated(_) => chance,
+        MulticastLoss::Uncorrelated(_) if listeners > 1 => {
+            any_of(false_departure, 1.0 / listeners as f64)
+        }
+        MulticastLoss::None | MulticastLoss::Correlated(_) | MulticastLoss::Uncorrelated(_) => {
+            false_departure
+        }
     };
     let exact = each.ln() / loss.probability().ln();
     // If the chance is a power of the loss, the rounding of its logarithm must not add one.
     let slack = 1e-12 * exact.abs();
     (exact - slack).ceil().max(1.0) as u32
-}
-
-fn assert_chance(name: &str, chance: f64) {
-    assert!(chance > 0.0 && chance < 1.0, "{name} probability {chance}: need above 0, below 1");
 }
 
 #[cfg(test)]
