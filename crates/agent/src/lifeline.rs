@@ -49,23 +49,17 @@ pub(crate) struct Whose {
     pub(crate) leader: MemberId,
 }
 
-/// Reports to the agent's loop that a leader's host refused a connection to the leader's port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) whose: Whose,
-    /// The time from the attempt to the refusal.
-    pub(crate) round_trip: Duration,
-}
-
 /// A message of a lifeline to the agent's loop.
 #[derive(Debug)]
 pub(crate) enum Notice {
-    Refused(Refusal),
-    /// The lifeline is connected and needs a sealed frame to begin with.
-    Connected {
+    /// The leader's host refused a connection to the leader's port.
+    Refused {
         whose: Whose,
-        hello: oneshot::Sender<Vec<u8>>,
+        /// The time from the attempt to the refusal.
+        round_trip: Duration,
     },
+    /// The lifeline is connected and needs a sealed frame to begin with.
+    Connected { whose: Whose, hello: oneshot::Sender<Vec<u8>> },
 }
 
 /// A connection to a leader. It ends when dropped.
@@ -85,9 +79,8 @@ impl Lifeline {
                     // A leader that refuses from the start may be unreachable behind a firewall.
                     Fate::Refused(_) if !was_there => {}
                     Fate::Dead(round_trip) | Fate::Refused(round_trip) => {
-                        let refusal = Refusal { whose, round_trip };
                         // The send fails only if the agent has ended.
-                        let _ = told.send(Notice::Refused(refusal)).await;
+                        let _ = told.send(Notice::Refused { whose, round_trip }).await;
                         return;
                     }
                     Fate::Unreachable => {}
@@ -117,9 +110,8 @@ pub(crate) fn inquire(address: SocketAddr, whose: Whose, told: mpsc::Sender<Noti
         // The connection carries no hello, so it lasts no longer than [`ANSWER_WITHIN`].
         let fate = tokio::time::timeout(ANSWER_WITHIN, follow(address, None)).await;
         if let Ok(Fate::Dead(round_trip) | Fate::Refused(round_trip)) = fate {
-            let refusal = Refusal { whose, round_trip };
             // The send fails only if the agent has ended.
-            let _ = told.send(Notice::Refused(refusal)).await;
+            let _ = told.send(Notice::Refused { whose, round_trip }).await;
         }
     });
 }
@@ -199,8 +191,7 @@ async fn connect(address: SocketAddr) -> (Duration, io::Result<TcpStream>) {
 #[cfg(test)]
 mod tests {
     use super::{
-        ANSWER_WITHIN, Fate, Lifeline, Notice, RECONNECT_AFTER, Refusal, WAITS, Whose, follow,
-        inquire,
+        ANSWER_WITHIN, Fate, Lifeline, Notice, RECONNECT_AFTER, WAITS, Whose, follow, inquire,
     };
     use hustings_protocol::MemberId;
     use socket2::{Domain, Socket, Type};
@@ -214,13 +205,13 @@ mod tests {
     const WHOSE: Whose = Whose { group: 0, leader: MemberId(7) };
 
     /// Starts an agent's loop that answers lifelines and forwards refusals.
-    fn agent() -> (mpsc::Sender<Notice>, mpsc::Receiver<Refusal>) {
+    fn agent() -> (mpsc::Sender<Notice>, mpsc::Receiver<Whose>) {
         let (tell, mut told) = mpsc::channel(1);
         let (refuse, refusals) = mpsc::channel(1);
         tokio::spawn(async move {
             while let Some(notice) = told.recv().await {
                 match notice {
-                    Notice::Refused(refusal) => refuse.send(refusal).await.unwrap(),
+                    Notice::Refused { whose, .. } => refuse.send(whose).await.unwrap(),
                     Notice::Connected { hello, .. } => hello.send(b"sealed".to_vec()).unwrap(),
                 }
             }
@@ -265,8 +256,7 @@ mod tests {
         assert!(told.try_recv().is_err(), "it lives");
         drop(stream);
         drop(listener);
-        let refusal = told.recv().await;
-        assert_eq!(refusal.map(|it| it.whose), Some(WHOSE));
+        assert_eq!(told.recv().await, Some(WHOSE));
     }
 
     /// A listener with the shortest possible queue.
@@ -299,7 +289,7 @@ mod tests {
         inquire(address, WHOSE, tell);
         sleep(WAITS[0] / 2).await;
         drop(listener);
-        assert_eq!(told.recv().await.map(|it| it.whose), Some(WHOSE));
+        assert_eq!(told.recv().await, Some(WHOSE));
     }
 
     #[tokio::test(start_paused = true)]
@@ -313,6 +303,6 @@ mod tests {
         sleep(ANSWER_WITHIN * 2).await;
         drop(listener);
         let refusal = timeout(RECONNECT_AFTER * 2, told.recv()).await;
-        assert_eq!(refusal.map(|it| it.map(|it| it.whose)), Ok(Some(WHOSE)));
+        assert_eq!(refusal, Ok(Some(WHOSE)));
     }
 }

@@ -210,16 +210,14 @@ impl Overrides {
             let value = std::env::var_os(fields::variable(name));
             value.filter(|value| !value.is_empty())
         };
-        let key_of_environment = || from_environment("key").map(|it| it.to_string_lossy().into());
-        let file_of_environment = || from_environment("key-file").map(PathBuf::from);
         let (place, keys) = if let Some(key) = &self.key {
             (Place::Option("key"), only(key))
         } else if let Some(path) = &self.key_file {
             (Place::Option("key-file"), file::read_keys(path))
-        } else if let Some(key) = key_of_environment() {
-            (Place::Variable("key"), only(key))
-        } else if let Some(path) = file_of_environment() {
-            (Place::Variable("key-file"), file::read_keys(&path))
+        } else if let Some(key) = from_environment("key") {
+            (Place::Variable("key"), only(&key.to_string_lossy()))
+        } else if let Some(path) = from_environment("key-file") {
+            (Place::Variable("key-file"), file::read_keys(Path::new(&path)))
         } else {
             return Ok(None);
         };

@@ -3,7 +3,7 @@
 use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::Loop;
-use crate::lifeline::{self, Lifeline, Notice, Refusal, Whose};
+use crate::lifeline::{self, Lifeline, Notice, Whose};
 
 /// The time before the same leader is probed again. An answer arrives within this time or not at
 /// all.
@@ -29,7 +29,7 @@ impl Loop {
 
     pub(super) fn on_lifeline(&mut self, now: Instant, notice: Notice) {
         match notice {
-            Notice::Refused(Refusal { whose, round_trip }) => {
+            Notice::Refused { whose, round_trip } => {
                 let group = &mut self.groups[whose.group];
                 group.suspect(now, whose.leader, round_trip.into(), &mut self.outbox);
             }
