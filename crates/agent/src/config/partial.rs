@@ -6,6 +6,7 @@
 mod authority;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use hustings_protocol::announce::{self, Criterion, Joining, Listen};
@@ -167,7 +168,7 @@ impl PartialConfig {
             priority: Priority(value(&group.priority).unwrap_or(0)),
             campaigns: value(&group.campaign).unwrap_or(true),
             protocol: group.protocol().map_err(complain)?,
-            view: group.view().map_err(complain)?,
+            view: within("view", &group.view, VIEW_BOUNDS).map_err(complain)?,
             target: group.target().map_err(complain)?,
             authority: self.authority(group).map_err(complain)?,
             council: group.council().map_err(complain)?,
@@ -231,6 +232,28 @@ struct Misfit {
     what: String,
 }
 
+impl<T> Sourced<T> {
+    fn misfit(&self, what: String) -> Misfit {
+        Misfit { place: self.place, what }
+    }
+}
+
+/// Returns a number, which must lie in `range`.
+fn within(
+    field: &str,
+    written: &Option<Sourced<u64>>,
+    range: RangeInclusive<u16>,
+) -> Result<Option<u16>, Misfit> {
+    let Some(written) = written else {
+        return Ok(None);
+    };
+    let number = u16::try_from(written.value).ok().filter(|it| range.contains(it));
+    number.map(Some).ok_or_else(|| {
+        let (least, most) = (range.start(), range.end());
+        written.misfit(format!("{field} {}: choose from {least} to {most}", written.value))
+    })
+}
+
 impl GroupFields {
     pub(super) fn name(&self) -> String {
         value(&self.name).unwrap_or_default()
@@ -255,16 +278,7 @@ impl GroupFields {
             self.refuse(&["class", "centre"], "with council off: it is for hosts")?;
             return Ok(CouncilPart::Off);
         }
-        let class = match &self.class {
-            None => 0,
-            Some(Sourced { value, place }) => {
-                let class = u16::try_from(*value).ok().filter(|it| *it < MOST_CLASSES);
-                class.ok_or_else(|| Misfit {
-                    place: *place,
-                    what: format!("class {value}: choose from 0 to {}", MOST_CLASSES - 1),
-                })?
-            }
-        };
+        let class = within("class", &self.class, 0..=MOST_CLASSES - 1)?.unwrap_or(0);
         Ok(CouncilPart::Host { class, centre: value(&self.centre) })
     }
 }
@@ -274,21 +288,17 @@ impl GroupFields {
     fn protocol(&self) -> Result<ProtocolConfig, Misfit> {
         let name = value(&self.protocol).unwrap_or(ProtocolName::Suppress);
         self.refuse_strangers(name)?;
-        let election_timeout = value(&self.election_timeout);
+        let election_timeout = value(&self.election_timeout).unwrap_or(ELECTION_TIMEOUT);
         match name {
             ProtocolName::Announce | ProtocolName::Suppress | ProtocolName::Earliest => {
                 self.announce_family(name).map(ProtocolConfig::Announce)
             }
             ProtocolName::Bully => {
                 let bound = value(&self.bound).unwrap_or(BOUND);
-                Ok(ProtocolConfig::bully_field(bound, election_timeout.unwrap_or(ELECTION_TIMEOUT)))
+                Ok(ProtocolConfig::bully_field(bound, election_timeout))
             }
-            ProtocolName::ChangRoberts => Ok(ProtocolConfig::chang_roberts_field(
-                election_timeout.unwrap_or(ELECTION_TIMEOUT),
-            )),
-            ProtocolName::ModifiedRing => Ok(ProtocolConfig::modified_ring_field(
-                election_timeout.unwrap_or(ELECTION_TIMEOUT),
-            )),
+            ProtocolName::ChangRoberts => Ok(ProtocolConfig::chang_roberts_field(election_timeout)),
+            ProtocolName::ModifiedRing => Ok(ProtocolConfig::modified_ring_field(election_timeout)),
             ProtocolName::NoElection => Ok(ProtocolConfig::NoElection),
             ProtocolName::Probabilistic => {
                 let k = value(&self.k).map_or(RELAYING, |k| u32::try_from(k).unwrap_or(u32::MAX));
@@ -305,30 +315,14 @@ impl GroupFields {
     /// Returns the target, from which K follows unless K itself is configured.
     fn target(&self) -> Result<Option<f64>, Misfit> {
         match (&self.k, &self.target, &self.view) {
-            (Some(k), Some(target), _) => Err(Misfit {
-                place: target.place,
-                what: format!(
-                    "target {} beside k {}: one follows from the other; choose one of them",
-                    target.value, k.value
-                ),
-            }),
+            (Some(k), Some(target), _) => Err(target.misfit(format!(
+                "target {} beside k {}: one follows from the other; choose one of them",
+                target.value, k.value
+            ))),
             (None, Some(target), _) => Ok(Some(target.value)),
             (None, None, Some(_)) => Ok(Some(TARGET)),
             (Some(_), None, _) | (None, None, None) => Ok(None),
         }
-    }
-
-    fn view(&self) -> Result<Option<u16>, Misfit> {
-        let Some(Sourced { value, place }) = &self.view else {
-            return Ok(None);
-        };
-        let view = u16::try_from(*value).ok();
-        let view = view.filter(|view| VIEW_BOUNDS.contains(view));
-        view.map(Some).ok_or_else(|| {
-            let (least, most) = (VIEW_BOUNDS.start(), VIEW_BOUNDS.end());
-            let what = format!("view {value}: choose from {least} to {most}");
-            Misfit { place: *place, what }
-        })
     }
 
     /// Refuses fields that mean nothing to the protocol. The author of the file would otherwise
@@ -389,37 +383,29 @@ impl GroupFields {
             (Some(written), ProtocolName::Suppress | ProtocolName::Earliest)
                 if written.value == Duration::ZERO =>
             {
-                Err(Misfit {
-                    place: written.place,
-                    what: format!(
-                        "suppress 0s leaves protocol {name} no time: choose 5ms, or protocol announce"
-                    ),
-                })
+                Err(written.misfit(format!(
+                    "suppress 0s leaves protocol {name} no time: choose 5ms, or protocol announce"
+                )))
             }
             (Some(written), _) => Ok(written.value),
         }
     }
 
     fn listen(&self, announce: Duration, usual: Listen) -> Result<Listen, Misfit> {
-        match (&self.listen, &self.listen_miss) {
-            (Some(Sourced { value: ListenFor::Span(span), place }), _) if *span <= announce => {
-                Err(Misfit {
-                    place: *place,
-                    what: format!(
-                        "listen {span} is not more than announce {announce}: every leader would be missed; choose {} or more, or auto",
-                        announce * 2
-                    ),
-                })
-            }
-            (Some(Sourced { value: ListenFor::Span(span), .. }), Some(miss)) => Err(Misfit {
-                place: miss.place,
-                what: format!(
+        let miss = self.listen_miss.as_ref();
+        match &self.listen {
+            Some(written @ Sourced { value: ListenFor::Span(span), .. }) => match miss {
+                _ if *span <= announce => Err(written.misfit(format!(
+                    "listen {span} is not more than announce {announce}: every leader would be missed; choose {} or more, or auto",
+                    announce * 2
+                ))),
+                Some(miss) => Err(miss.misfit(format!(
                     "listen-miss means nothing with listen {span}: it is for listen auto"
-                ),
-            }),
-            (Some(Sourced { value: ListenFor::Span(span), .. }), None) => Ok(Listen::For(*span)),
-            (Some(Sourced { value: ListenFor::Auto, .. }) | None, miss) => {
-                Ok(value(miss).map_or(usual, |miss| Listen::Measured { miss }))
+                ))),
+                None => Ok(Listen::For(*span)),
+            },
+            Some(Sourced { value: ListenFor::Auto, .. }) | None => {
+                Ok(miss.map_or(usual, |miss| Listen::Measured { miss: miss.value }))
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The authority of a group, from the fields of a partial configuration.
 
-use super::{GroupFields, Misfit, PartialConfig, Sourced, value};
+use super::{GroupFields, Misfit, PartialConfig, value};
 use crate::authority::era;
 use crate::config::presets::TTL;
 use crate::config::{AuthorityConfig, QuorumConfig, StoreConfig, StoreKind};
@@ -23,10 +23,9 @@ impl PartialConfig {
         }
         let (ttl, state) = (value(&group.ttl).unwrap_or(TTL), value(&self.agent.state));
         if let Some(voters) = value(&group.voters) {
-            if let Some((_, place)) = group.first_of(&["era"]) {
+            if let Some(era) = &group.era {
                 let what = "era is for etcd and postgres: of voters it is begun by `hustings voter init --era`";
-                let what = what.to_owned();
-                return Err(Misfit { place, what });
+                return Err(era.misfit(what.to_owned()));
             }
             return Ok(AuthorityConfig::Quorum(QuorumConfig { voters, ttl, state }));
         }
@@ -39,11 +38,11 @@ impl PartialConfig {
             (None, url) => StoreKind::Postgres { url: url.unwrap_or_default() },
         };
         let era = match &group.era {
-            Some(Sourced { value, place }) => {
-                let era = u16::try_from(*value).ok().filter(|era| *era <= era::LAST);
-                era.ok_or_else(|| Misfit {
-                    place: *place,
-                    what: format!("era {value} is beyond the last: choose at most {}", era::LAST),
+            Some(written) => {
+                let era = u16::try_from(written.value).ok().filter(|era| *era <= era::LAST);
+                era.ok_or_else(|| {
+                    let (era, last) = (written.value, era::LAST);
+                    written.misfit(format!("era {era} is beyond the last: choose at most {last}"))
                 })?
             }
             None => 0,
