@@ -2,7 +2,8 @@
 //! they are read. A program that fills in a configuration itself is checked against the same
 //! bounds.
 
-use hustings_protocol::{Duration, announce};
+use hustings_protocol::Duration;
+use hustings_protocol::announce::{self, Listen};
 
 use super::presets::{
     ANNOUNCE_BOUNDS, Bounds, LISTEN_BOUNDS, SUPPRESS_BOUNDS, TTL_BOUNDS, WAIT_BOUNDS,
@@ -32,46 +33,29 @@ fn check_interval(
 /// Returns the configured intervals with their bounds. The same bounds apply to files and command
 /// lines.
 fn intervals(protocol: &ProtocolConfig) -> Vec<(&'static str, Duration, Bounds)> {
-    let election_timeout = |span: Option<Duration>| span.map(|it| ("patience", it, WAIT_BOUNDS));
-    match protocol {
-        ProtocolConfig::Announce(config) => {
-            let listen = match config.listen {
-                announce::Listen::For(span) => Some(("listen", span, LISTEN_BOUNDS)),
-                announce::Listen::Never | announce::Listen::Measured { .. } => None,
-            };
-            let asks = match config.joining {
-                announce::Joining::Announce => None,
-                announce::Joining::Query { election_timeout }
-                | announce::Joining::SuppressThenQuery { election_timeout } => {
-                    Some(election_timeout)
-                }
-            };
-            let always = [
-                ("announce", config.announce, ANNOUNCE_BOUNDS),
-                ("suppress", config.suppress, SUPPRESS_BOUNDS),
-            ];
-            let some = listen.into_iter().chain(election_timeout(asks));
-            always.into_iter().chain(some).collect()
-        }
-        ProtocolConfig::Bully(config) => {
-            // Both are multiples of the delay bound.
-            let waits = [
-                ("answer_within", config.answer_within, LISTEN_BOUNDS),
-                ("victory_within", config.victory_within, LISTEN_BOUNDS),
-            ];
-            waits.into_iter().chain(election_timeout(config.election_timeout)).collect()
-        }
-        ProtocolConfig::ChangRoberts(config) => {
-            election_timeout(config.election_timeout).into_iter().collect()
-        }
-        ProtocolConfig::ModifiedRing(config) => {
-            election_timeout(config.election_timeout).into_iter().collect()
-        }
+    let mut intervals = match protocol {
+        ProtocolConfig::Announce(config) => vec![
+            ("announce", config.announce, ANNOUNCE_BOUNDS),
+            ("suppress", config.suppress, SUPPRESS_BOUNDS),
+        ],
+        // Both are multiples of the delay bound.
+        ProtocolConfig::Bully(config) => vec![
+            ("answer_within", config.answer_within, LISTEN_BOUNDS),
+            ("victory_within", config.victory_within, LISTEN_BOUNDS),
+        ],
         ProtocolConfig::Probabilistic(config) => {
             vec![("hop", config.hop, WAIT_BOUNDS), ("spread", config.spread, WAIT_BOUNDS)]
         }
-        ProtocolConfig::NoElection => Vec::new(),
+        ProtocolConfig::ChangRoberts(_)
+        | ProtocolConfig::ModifiedRing(_)
+        | ProtocolConfig::NoElection => Vec::new(),
+    };
+    if let ProtocolConfig::Announce(announce::Config { listen: Listen::For(span), .. }) = protocol {
+        intervals.push(("listen", *span, LISTEN_BOUNDS));
     }
+    let patience = protocol.election_timeout();
+    intervals.extend(patience.map(|span| ("patience", span, WAIT_BOUNDS)));
+    intervals
 }
 
 /// Checks the duration of tenure and the addresses of members and stores. Addresses of stores may
