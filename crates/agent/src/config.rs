@@ -1,24 +1,28 @@
 //! The configuration of an agent: its name, its addresses and its groups.
 
 mod bounds;
-pub mod draft;
+mod error;
+pub mod fields;
 pub mod file;
 pub mod names;
-pub mod summary;
-mod unfit;
+pub mod partial;
+mod reference;
 pub mod values;
+mod written;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::council::{CouncilPart, MOST_CLASSES};
 use crate::identity::is_name;
 use crate::sockets;
+pub use error::{AgentConfigError, GroupConfigError};
 pub use hustings_node::config::{
     AuthorityConfig, GroupConfig, MULTICAST, MULTICAST_V6, ProtocolConfig, QuorumConfig,
     StoreConfig, StoreKind, presets,
 };
 use presets::VIEW_BOUNDS;
-pub use unfit::AgentConfigError;
+pub use reference::example;
+pub use written::{Complaint, Place, Sourced};
 
 /// The default port for unicasts and links. Firewalls need a fixed port, and other members find a
 /// restarted member at the port they know.
@@ -101,52 +105,43 @@ impl AgentConfig {
                     trace: trace.clone(),
                 });
             }
-            let unfit = |source| AgentConfigError::Protocol { group: group.name.clone(), source };
-            group.protocol.check().map_err(unfit)?;
-            check_view(group)?;
-            check_council(group)?;
-            self.check_authority(group)?;
-            bounds::check_ttl(group)?;
-            group.authority.check().map_err(unfit)?;
-            bounds::check_places(group)?;
-            if !group.campaigns && group.protocol.elects_all() {
-                return Err(AgentConfigError::CannotListen {
-                    group: group.name.clone(),
-                    protocol: group.protocol.name(),
-                });
+            if let CouncilPart::Host { centre: Some(centre), .. } = &group.council {
+                check_name("centre", centre)?;
             }
-            let unfit = |(interval, what)| AgentConfigError::Interval {
-                group: group.name.clone(),
-                interval,
-                what,
-            };
-            bounds::check_intervals(&group.protocol).map_err(unfit)?;
+            self.check_group(group)
+                .map_err(|why| AgentConfigError::Group { group: group.name.clone(), why })?;
         }
         Ok(())
     }
 
+    fn check_group(&self, group: &GroupConfig) -> Result<(), GroupConfigError> {
+        group.protocol.check()?;
+        check_view(group)?;
+        check_council(&group.council)?;
+        self.check_authority(&group.authority)?;
+        group.authority.check()?;
+        bounds::check_values(group)?;
+        if !group.campaigns && group.protocol.elects_all() {
+            return Err(GroupConfigError::CannotListen(group.protocol.name()));
+        }
+        bounds::check_intervals(&group.protocol)
+    }
+
     /// Checks that a voter has a disk for its promises, and that this program was built with the
     /// store.
-    fn check_authority(&self, group: &GroupConfig) -> Result<(), AgentConfigError> {
-        let quorum = match &group.authority {
-            AuthorityConfig::Quorum(quorum) => quorum,
-            AuthorityConfig::Store(store) if !store.store.is_built() => {
-                return Err(AgentConfigError::NotBuilt {
-                    group: group.name.clone(),
-                    store: store.store.name(),
-                });
+    fn check_authority(&self, authority: &AuthorityConfig) -> Result<(), GroupConfigError> {
+        match authority {
+            AuthorityConfig::Quorum(quorum) => {
+                quorum.check_voters().map_err(GroupConfigError::Voters)?;
+                match quorum.is_voter(&self.name) && quorum.state.is_none() {
+                    true => Err(GroupConfigError::VoterWithoutState(self.name.clone())),
+                    false => Ok(()),
+                }
             }
-            AuthorityConfig::Nobody | AuthorityConfig::Store(_) => return Ok(()),
-        };
-        quorum
-            .check_voters()
-            .map_err(|what| AgentConfigError::Voters { group: group.name.clone(), what })?;
-        match quorum.is_voter(&self.name) && quorum.state.is_none() {
-            true => Err(AgentConfigError::VoterWithoutState {
-                group: group.name.clone(),
-                member: self.name.clone(),
-            }),
-            false => Ok(()),
+            AuthorityConfig::Store(store) if !store.store.is_built() => {
+                Err(GroupConfigError::NotBuilt(store.store.name()))
+            }
+            AuthorityConfig::Nobody | AuthorityConfig::Store(_) => Ok(()),
         }
     }
 
@@ -174,6 +169,28 @@ impl AgentConfig {
         Ok(())
     }
 
+    /// Returns the name of the member and the addresses at which it listens.
+    pub fn sentence(&self) -> String {
+        let http = match self.http {
+            Some(address) => address.to_string(),
+            None => "off".to_owned(),
+        };
+        let multicasts = match self.groups.iter().any(|group| group.multicast.is_some()) {
+            true => format!(", multicasts by {}", self.interface),
+            false => String::new(),
+        };
+        let or_next = match self.next_free_port {
+            true => " or the next free port",
+            false => "",
+        };
+        let metrics = self.metrics;
+        let metrics = metrics.map_or_else(String::new, |it| format!(", metrics {it}"));
+        format!(
+            "member {}: bind {}{or_next}{multicasts}, http {http}{metrics}",
+            self.name, self.bind
+        )
+    }
+
     /// True if no frame of the group can reach or come from another host.
     fn stays_on_this_host(&self, group: &GroupConfig) -> bool {
         let multicasts_stay = group.multicast.is_none() || self.interface.is_loopback();
@@ -183,43 +200,27 @@ impl AgentConfig {
 
 /// Checks the size of the partial view. A member may know only a few others only in protocols in
 /// which few members take part.
-fn check_view(group: &GroupConfig) -> Result<(), AgentConfigError> {
-    let name = || group.name.clone();
-    match (group.view, group.protocol) {
-        (None, _) => Ok(()),
-        (Some(view), ProtocolConfig::Probabilistic(_) | ProtocolConfig::NoElection)
-            if VIEW_BOUNDS.contains(&view) =>
-        {
-            Ok(())
-        }
-        (Some(view), ProtocolConfig::Probabilistic(_) | ProtocolConfig::NoElection) => {
-            Err(AgentConfigError::View { group: name(), view })
-        }
-        (Some(_), _) => {
-            Err(AgentConfigError::CannotKnowFew { group: name(), protocol: group.protocol.name() })
-        }
+fn check_view(group: &GroupConfig) -> Result<(), GroupConfigError> {
+    let takes_few =
+        matches!(group.protocol, ProtocolConfig::Probabilistic(_) | ProtocolConfig::NoElection);
+    match group.view {
+        Some(_) if !takes_few => Err(GroupConfigError::CannotKnowFew(group.protocol.name())),
+        Some(view) if !VIEW_BOUNDS.contains(&view) => Err(GroupConfigError::View(view)),
+        Some(_) | None => Ok(()),
     }
 }
 
-fn check_council(group: &GroupConfig) -> Result<(), AgentConfigError> {
-    let classes = match &group.council {
+fn check_council(part: &CouncilPart) -> Result<(), GroupConfigError> {
+    let classes = match part {
         CouncilPart::Off => return Ok(()),
-        CouncilPart::Host { class, centre } => {
-            if let Some(centre) = centre {
-                check_name("centre", centre)?;
-            }
-            usize::from(*class) + 1
-        }
+        CouncilPart::Host { class, .. } => usize::from(*class) + 1,
         CouncilPart::Centre(config) => {
-            config.check().map_err(|source| AgentConfigError::Protocol {
-                group: group.name.clone(),
-                source,
-            })?;
+            config.check()?;
             config.chambers.len()
         }
     };
     match classes > usize::from(MOST_CLASSES) {
-        true => Err(AgentConfigError::Class { group: group.name.clone() }),
+        true => Err(GroupConfigError::Class),
         false => Ok(()),
     }
 }

@@ -39,7 +39,6 @@ mod metrics;
 mod page;
 mod server;
 mod steering;
-mod value;
 mod watching;
 
 use std::io;
@@ -55,15 +54,17 @@ use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
-use crate::agent::Handle;
+use crate::agent::{AgentStatus, Handle};
 use crate::council::CouncilStatus;
+use crate::group::GroupStatus;
 use crate::leadership::Leadership;
 use server::{Bounds, InProgress};
 pub use steering::{STEERING_HEADER, STEP_DOWN_FOR, Steering};
-pub use value::serve_value;
 use watching::{Events, Held, Streams};
 
 /// Limits of a listener. At most half of its connections may be streams of events.
@@ -106,6 +107,23 @@ pub async fn serve(listener: TcpListener, handle: Handle, door: Door, steering: 
     answer(listener, routes(interface, door), door).await;
 }
 
+/// Answers `GET path` with the latest `value` until the program ends.
+pub async fn serve_value<T>(
+    listener: TcpListener,
+    path: &'static str,
+    value: watch::Receiver<T>,
+    door: Door,
+) where
+    T: Clone + Serialize + Send + Sync + 'static,
+{
+    let latest = async |State(value): State<watch::Receiver<T>>| Json(value.borrow().clone());
+    let routes = Router::new()
+        .route(path, get(latest))
+        .fallback(move |uri: Uri| nothing_but(uri, path))
+        .with_state(value);
+    answer(listener, routes, door).await;
+}
+
 /// Answers requests by `routes`, for the clients that `door` permits.
 async fn answer(listener: TcpListener, routes: Router, door: Door) {
     let routes = match door {
@@ -145,7 +163,7 @@ fn routes(interface: Interface, door: Door) -> Router {
             .route("/v1/groups/{group}/leader", get(leader))
             .route("/v1/groups/{group}/step-down", post(refuse_to_step_down))
             .route("/v1/groups/{group}/council", get(council))
-            .route("/v1/watch", get(watch))
+            .route("/v1/watch", get(watch_leaders))
             .route("/v1/watch-council", get(watch_council))
             .fallback(nothing_there),
     };
@@ -163,7 +181,7 @@ impl IntoResponse for Refusal {
 }
 
 async fn health(State(interface): State<Interface>) -> Result<Json<Value>, Refusal> {
-    interface.agent.status().await.ok_or_else(gone)?;
+    status_of(&interface.agent).await?;
     let mut health = json!({ "healthy": true });
     if let Some(path) = &interface.steering {
         health["steering"] = json!(path.to_string_lossy());
@@ -172,12 +190,11 @@ async fn health(State(interface): State<Interface>) -> Result<Json<Value>, Refus
 }
 
 async fn status(State(agent): State<Handle>) -> Result<Response, Refusal> {
-    let status = agent.status().await.ok_or_else(gone)?;
-    Ok(Json(status).into_response())
+    Ok(Json(status_of(&agent).await?).into_response())
 }
 
 async fn measure(State(agent): State<Handle>) -> Result<Response, Refusal> {
-    let status = agent.status().await.ok_or_else(gone)?;
+    let status = status_of(&agent).await?;
     let text = metrics::text(status).map_err(|error| {
         let what = format!("the metrics cannot be written: {error}");
         Refusal(StatusCode::INTERNAL_SERVER_ERROR, what)
@@ -194,7 +211,7 @@ async fn leader(
     Ok(Json(leadership))
 }
 
-async fn watch(
+async fn watch_leaders(
     State(interface): State<Interface>,
     Extension(in_progress): Extension<InProgress>,
 ) -> Result<impl IntoResponse, Refusal> {
@@ -223,11 +240,8 @@ async fn council(
     State(agent): State<Handle>,
     Path(group): Path<String>,
 ) -> Result<Json<CouncilStatus>, Refusal> {
-    let status = agent.status().await.ok_or_else(gone)?;
-    let mut groups = status.groups.into_iter();
-    let found = groups.find(|it| it.leadership.group == group);
-    let found = found.ok_or_else(|| no_such_group(&agent, &group))?;
-    found.council.map(Json).ok_or_else(|| {
+    let status = group_status(&agent, &group).await?;
+    status.council.map(Json).ok_or_else(|| {
         let what = format!("no part in a council of group `{group}`: council is off");
         Refusal(StatusCode::NOT_FOUND, what)
     })
@@ -267,6 +281,16 @@ async fn wrong_method(request: Request) -> Refusal {
     };
     let what = format!("{method} {path} is not possible: use {remedy}");
     Refusal(StatusCode::METHOD_NOT_ALLOWED, what)
+}
+
+async fn status_of(agent: &Handle) -> Result<AgentStatus, Refusal> {
+    agent.status().await.ok_or_else(gone)
+}
+
+async fn group_status(agent: &Handle, group: &str) -> Result<GroupStatus, Refusal> {
+    let mut groups = status_of(agent).await?.groups.into_iter();
+    let found = groups.find(|it| it.leadership.group == group);
+    found.ok_or_else(|| no_such_group(agent, group))
 }
 
 fn no_such_group(agent: &Handle, group: &str) -> Refusal {

@@ -43,29 +43,23 @@ const MOMENT: Duration = Duration::from_millis(20);
 
 /// A leader as the agent's loop identifies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Whose {
+pub(crate) struct LeaderRef {
     /// The index of the group in the agent.
     pub(crate) group: usize,
     pub(crate) leader: MemberId,
 }
 
-/// Reports to the agent's loop that a leader's host refused a connection to the leader's port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) whose: Whose,
-    /// The time from the attempt to the refusal.
-    pub(crate) round_trip: Duration,
-}
-
 /// A message of a lifeline to the agent's loop.
 #[derive(Debug)]
 pub(crate) enum Notice {
-    Refused(Refusal),
-    /// The lifeline is connected and needs a sealed frame to begin with.
-    Connected {
-        whose: Whose,
-        hello: oneshot::Sender<Vec<u8>>,
+    /// The leader's host refused a connection to the leader's port.
+    Refused {
+        target: LeaderRef,
+        /// The time from the attempt to the refusal.
+        round_trip: Duration,
     },
+    /// The lifeline is connected and needs a sealed frame to begin with.
+    Connected { target: LeaderRef, hello: oneshot::Sender<Vec<u8>> },
 }
 
 /// A connection to a leader. It ends when dropped.
@@ -77,17 +71,16 @@ pub(crate) struct Lifeline {
 
 impl Lifeline {
     /// Keeps a connection to a leader until the leader's host refuses one, and reports the refusal.
-    pub(crate) fn hold(address: SocketAddr, whose: Whose, told: mpsc::Sender<Notice>) -> Self {
+    pub(crate) fn hold(address: SocketAddr, target: LeaderRef, told: mpsc::Sender<Notice>) -> Self {
         let task = tokio::spawn(async move {
             let mut was_there = false;
             loop {
-                match follow(address, Some((whose, &told))).await {
+                match follow(address, Some((target, &told))).await {
                     // A leader that refuses from the start may be unreachable behind a firewall.
                     Fate::Refused(_) if !was_there => {}
                     Fate::Dead(round_trip) | Fate::Refused(round_trip) => {
-                        let refusal = Refusal { whose, round_trip };
                         // The send fails only if the agent has ended.
-                        let _ = told.send(Notice::Refused(refusal)).await;
+                        let _ = told.send(Notice::Refused { target, round_trip }).await;
                         return;
                     }
                     Fate::Unreachable => {}
@@ -96,7 +89,7 @@ impl Lifeline {
                 tokio::time::sleep(RECONNECT_AFTER).await;
             }
         });
-        Self { leader: whose.leader, address, task }
+        Self { leader: target.leader, address, task }
     }
 
     /// True if the lifeline has reported a refusal and ended.
@@ -112,14 +105,13 @@ impl Drop for Lifeline {
 }
 
 /// Checks whether a leader that another member reported dead refuses connections.
-pub(crate) fn inquire(address: SocketAddr, whose: Whose, told: mpsc::Sender<Notice>) {
+pub(crate) fn probe(address: SocketAddr, target: LeaderRef, told: mpsc::Sender<Notice>) {
     tokio::spawn(async move {
         // The connection carries no hello, so it lasts no longer than [`ANSWER_WITHIN`].
         let fate = tokio::time::timeout(ANSWER_WITHIN, follow(address, None)).await;
         if let Ok(Fate::Dead(round_trip) | Fate::Refused(round_trip)) = fate {
-            let refusal = Refusal { whose, round_trip };
             // The send fails only if the agent has ended.
-            let _ = told.send(Notice::Refused(refusal)).await;
+            let _ = told.send(Notice::Refused { target, round_trip }).await;
         }
     });
 }
@@ -140,7 +132,7 @@ enum Fate {
 
 /// Stays connected to a leader and returns when it cannot. Sends a hello on each connection if
 /// `hello` is given, so that the leader keeps the connection.
-async fn follow(address: SocketAddr, hello: Option<(Whose, &mpsc::Sender<Notice>)>) -> Fate {
+async fn follow(address: SocketAddr, hello: Option<(LeaderRef, &mpsc::Sender<Notice>)>) -> Fate {
     let mut breaks = 0;
     while breaks < AT_ONCE {
         let (round_trip, attempt) = connect(address).await;
@@ -156,9 +148,9 @@ async fn follow(address: SocketAddr, hello: Option<(Whose, &mpsc::Sender<Notice>
             Err(_) => return Fate::Flickering,
         };
         let since = Instant::now();
-        if let Some((whose, told)) = hello {
+        if let Some((target, told)) = hello {
             // A failed write means that the connection broke, and the next read finds that out.
-            let _ = say_hello(&mut stream, whose, told).await;
+            let _ = say_hello(&mut stream, target, told).await;
         }
         // The leader sends nothing on a lifeline: the loop ends when the connection does.
         while matches!(stream.read(&mut [0; 16]).await, Ok(1..)) {}
@@ -173,11 +165,11 @@ async fn follow(address: SocketAddr, hello: Option<(Whose, &mpsc::Sender<Notice>
 /// Begins a connection with a frame from the agent's loop. Without a loop there is no frame.
 async fn say_hello(
     stream: &mut TcpStream,
-    whose: Whose,
+    target: LeaderRef,
     told: &mpsc::Sender<Notice>,
 ) -> io::Result<()> {
     let (hello, frame) = oneshot::channel();
-    let connected = Notice::Connected { whose, hello };
+    let connected = Notice::Connected { target, hello };
     let is_told = told.send(connected).await.is_ok();
     match frame.await {
         Ok(frame) if is_told => stream.write_all(&framed(&frame)).await,
@@ -199,8 +191,7 @@ async fn connect(address: SocketAddr) -> (Duration, io::Result<TcpStream>) {
 #[cfg(test)]
 mod tests {
     use super::{
-        ANSWER_WITHIN, Fate, Lifeline, Notice, RECONNECT_AFTER, Refusal, WAITS, Whose, follow,
-        inquire,
+        ANSWER_WITHIN, Fate, LeaderRef, Lifeline, Notice, RECONNECT_AFTER, WAITS, follow, probe,
     };
     use hustings_protocol::MemberId;
     use socket2::{Domain, Socket, Type};
@@ -211,16 +202,16 @@ mod tests {
     use tokio::sync::mpsc;
     use tokio::time::{sleep, timeout};
 
-    const WHOSE: Whose = Whose { group: 0, leader: MemberId(7) };
+    const LEADER: LeaderRef = LeaderRef { group: 0, leader: MemberId(7) };
 
     /// Starts an agent's loop that answers lifelines and forwards refusals.
-    fn agent() -> (mpsc::Sender<Notice>, mpsc::Receiver<Refusal>) {
+    fn agent() -> (mpsc::Sender<Notice>, mpsc::Receiver<LeaderRef>) {
         let (tell, mut told) = mpsc::channel(1);
         let (refuse, refusals) = mpsc::channel(1);
         tokio::spawn(async move {
             while let Some(notice) = told.recv().await {
                 match notice {
-                    Notice::Refused(refusal) => refuse.send(refusal).await.unwrap(),
+                    Notice::Refused { target, .. } => refuse.send(target).await.unwrap(),
                     Notice::Connected { hello, .. } => hello.send(b"sealed".to_vec()).unwrap(),
                 }
             }
@@ -232,7 +223,7 @@ mod tests {
     async fn each_lifeline_connection_begins_with_its_own_frame() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (tell, _refusals) = agent();
-        let _lifeline = Lifeline::hold(listener.local_addr().unwrap(), WHOSE, tell);
+        let _lifeline = Lifeline::hold(listener.local_addr().unwrap(), LEADER, tell);
         for _ in 0..2 {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut hello = [0; 10];
@@ -256,7 +247,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (tell, mut told) = agent();
-        let _lifeline = Lifeline::hold(address, WHOSE, tell);
+        let _lifeline = Lifeline::hold(address, LEADER, tell);
         for _ in 0..3 {
             let (stream, _) = listener.accept().await.unwrap();
             drop(stream);
@@ -265,8 +256,7 @@ mod tests {
         assert!(told.try_recv().is_err(), "it lives");
         drop(stream);
         drop(listener);
-        let refusal = told.recv().await;
-        assert_eq!(refusal.map(|it| it.whose), Some(WHOSE));
+        assert_eq!(told.recv().await, Some(LEADER));
     }
 
     /// A listener with the shortest possible queue.
@@ -296,23 +286,23 @@ mod tests {
         let (listener, address) = narrow();
         let _queue = crowd(address).await;
         let (tell, mut told) = agent();
-        inquire(address, WHOSE, tell);
+        probe(address, LEADER, tell);
         sleep(WAITS[0] / 2).await;
         drop(listener);
-        assert_eq!(told.recv().await.map(|it| it.whose), Some(WHOSE));
+        assert_eq!(told.recv().await, Some(LEADER));
     }
 
     #[tokio::test(start_paused = true)]
     async fn silent_leader_is_dead_once_its_host_refuses() {
         let (listener, address) = narrow();
         let (tell, mut told) = agent();
-        let _lifeline = Lifeline::hold(address, WHOSE, tell);
+        let _lifeline = Lifeline::hold(address, LEADER, tell);
         let (stream, _) = listener.accept().await.unwrap();
         let _queue = crowd(address).await;
         drop(stream);
         sleep(ANSWER_WITHIN * 2).await;
         drop(listener);
         let refusal = timeout(RECONNECT_AFTER * 2, told.recv()).await;
-        assert_eq!(refusal.map(|it| it.map(|it| it.whose)), Ok(Some(WHOSE)));
+        assert_eq!(refusal, Ok(Some(LEADER)));
     }
 }

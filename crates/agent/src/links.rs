@@ -28,8 +28,6 @@ use crate::descriptors;
 
 mod incoming;
 mod outgoing;
-#[cfg(test)]
-mod tests;
 
 /// The length of the longest frame.
 pub(crate) const MOST_FRAME_BYTES: usize = 65_536;
@@ -121,31 +119,22 @@ pub(crate) struct Links {
     outgoing: BTreeMap<SocketAddr, mpsc::Sender<Vec<u8>>>,
     incoming: JoinHandle<()>,
     limits: Limits,
-    tally: Arc<Tally>,
+    counts: Arc<LinkCounts>,
 }
 
-/// A copy of the counters of the links.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct LinkCounts {
+/// The counters of the links.
+#[derive(Debug, Default)]
+struct LinkCounts {
     /// Frames that could not be sent: too long, too many waiting, or the destination unreachable.
-    pub(crate) dropped: u64,
+    dropped: AtomicU64,
     /// Connections that were not accepted, because there were too many.
-    pub(crate) refused: u64,
+    refused: AtomicU64,
     /// Connections that were closed because no frame was admitted in time, or to make room for
     /// newer ones.
-    pub(crate) strangers: u64,
-    /// Connections that were closed because a frame was empty or too long.
-    pub(crate) misfits: u64,
-    /// Connections that were closed because they fell silent within a frame.
-    pub(crate) silent: u64,
-}
-
-#[derive(Debug, Default)]
-struct Tally {
-    dropped: AtomicU64,
-    refused: AtomicU64,
     strangers: AtomicU64,
+    /// Connections that were closed because a frame was empty or too long.
     misfits: AtomicU64,
+    /// Connections that were closed because they fell silent within a frame.
     silent: AtomicU64,
 }
 
@@ -156,15 +145,15 @@ impl Links {
     }
 
     fn with_limits(listener: TcpListener, heard: mpsc::Sender<Arrival>, limits: Limits) -> Self {
-        let tally = Arc::new(Tally::default());
-        let incoming = incoming::accept(listener, heard, limits, Arc::clone(&tally));
-        Self { outgoing: BTreeMap::new(), incoming: tokio::spawn(incoming), limits, tally }
+        let counts = Arc::new(LinkCounts::default());
+        let incoming = incoming::accept(listener, heard, limits, Arc::clone(&counts));
+        Self { outgoing: BTreeMap::new(), incoming: tokio::spawn(incoming), limits, counts }
     }
 
     /// Sends a sealed frame to `to`, after all frames sent there before.
     pub(crate) fn send(&mut self, to: SocketAddr, frame: Vec<u8>) {
         if frame.is_empty() || frame.len() > MOST_FRAME_BYTES {
-            self.tally.dropped.fetch_add(1, Ordering::Relaxed);
+            self.counts.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let sent = match self.outgoing.get(&to) {
@@ -174,7 +163,7 @@ impl Links {
         match sent {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => {
-                self.tally.dropped.fetch_add(1, Ordering::Relaxed);
+                self.counts.dropped.fetch_add(1, Ordering::Relaxed);
             }
             Err(TrySendError::Closed(frame)) => self.begin(to, frame),
         }
@@ -186,21 +175,9 @@ impl Links {
         let (link, waiting) = mpsc::channel(MOST_WAITING);
         // The channel is new, so there is room.
         let _ = link.try_send(frame);
-        let tally = Arc::clone(&self.tally);
-        tokio::spawn(outgoing::serve(to, waiting, self.limits, tally));
+        let counts = Arc::clone(&self.counts);
+        tokio::spawn(outgoing::serve(to, waiting, self.limits, counts));
         self.outgoing.insert(to, link);
-    }
-
-    /// Returns the present values of the counters.
-    pub(crate) fn counts(&self) -> LinkCounts {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        LinkCounts {
-            dropped: read(&self.tally.dropped),
-            refused: read(&self.tally.refused),
-            strangers: read(&self.tally.strangers),
-            misfits: read(&self.tally.misfits),
-            silent: read(&self.tally.silent),
-        }
     }
 }
 
@@ -221,6 +198,9 @@ fn push(bytes: &mut Vec<u8>, frame: &[u8]) {
 impl Drop for Links {
     fn drop(&mut self) {
         self.incoming.abort();
-        tracing::debug!("links end: {:?}", self.counts());
+        tracing::debug!("links end: {:?}", self.counts);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -98,14 +98,16 @@ fn index_of(address: Ipv6Addr) -> u32 {
 
 /// A network interface that could carry a group's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Interface {
+struct NetworkInterface {
     address: IpAddr,
     index: u32,
 }
 
-fn interfaces() -> Vec<Interface> {
+fn interfaces() -> Vec<NetworkInterface> {
     let all = if_addrs::get_if_addrs().unwrap_or_default();
-    all.into_iter().map(|it| Interface { address: it.ip(), index: it.index.unwrap_or(0) }).collect()
+    all.into_iter()
+        .map(|it| NetworkInterface { address: it.ip(), index: it.index.unwrap_or(0) })
+        .collect()
 }
 
 /// Returns the address of the default multicast interface for members that receive at every address
@@ -121,8 +123,8 @@ pub(crate) fn default_interface(any: IpAddr) -> Result<IpAddr, Vec<IpAddr>> {
 }
 
 /// Returns the first IPv4 address that is not a loopback address, or else the loopback address.
-fn first_v4(interfaces: &[Interface]) -> IpAddr {
-    let leads_away = |it: &&Interface| it.address.is_ipv4() && !it.address.is_loopback();
+fn first_v4(interfaces: &[NetworkInterface]) -> IpAddr {
+    let leads_away = |it: &&NetworkInterface| it.address.is_ipv4() && !it.address.is_loopback();
     let away = interfaces.iter().filter(leads_away);
     away.min_by_key(|it| it.index).map_or(Ipv4Addr::LOCALHOST.into(), |it| it.address)
 }
@@ -133,17 +135,18 @@ fn first_v4(interfaces: &[Interface]) -> IpAddr {
 /// Every interface also has a link-local address. Members cannot answer each other at such an
 /// address, because it does not name the link. Link-local addresses therefore count only if there
 /// are no others, and then the user has to choose.
-fn only_v6(interfaces: &[Interface]) -> Result<IpAddr, Vec<IpAddr>> {
-    let is_away = |it: &&Interface| it.address.is_ipv6() && !it.address.is_loopback();
-    let is_of_link = |it: &&Interface| match it.address {
+fn only_v6(interfaces: &[NetworkInterface]) -> Result<IpAddr, Vec<IpAddr>> {
+    let is_away = |it: &&NetworkInterface| it.address.is_ipv6() && !it.address.is_loopback();
+    let is_of_link = |it: &&NetworkInterface| match it.address {
         IpAddr::V6(address) => address.is_unicast_link_local(),
         IpAddr::V4(_) => false,
     };
     let away = interfaces.iter().filter(is_away);
-    let (of_link, mut beyond): (Vec<&Interface>, Vec<&Interface>) = away.partition(is_of_link);
+    let (of_link, mut beyond): (Vec<&NetworkInterface>, Vec<&NetworkInterface>) =
+        away.partition(is_of_link);
     beyond.sort_by_key(|it| it.index);
     beyond.dedup_by_key(|it| it.index);
-    let addresses = |these: &[&Interface]| these.iter().map(|it| it.address).collect();
+    let addresses = |these: &[&NetworkInterface]| these.iter().map(|it| it.address).collect();
     match (&beyond[..], &of_link[..]) {
         ([only], _) => Ok(only.address),
         ([], []) => Ok(Ipv6Addr::LOCALHOST.into()),
@@ -156,10 +159,10 @@ fn only_v6(interfaces: &[Interface]) -> Result<IpAddr, Vec<IpAddr>> {
 mod tests {
     use std::net::IpAddr;
 
-    use super::{Interface, first_v4, only_v6};
+    use super::{NetworkInterface, first_v4, only_v6};
 
-    fn host(addresses: &[(u32, &str)]) -> Vec<Interface> {
-        let interface = |(index, address): &(u32, &str)| Interface {
+    fn host(addresses: &[(u32, &str)]) -> Vec<NetworkInterface> {
+        let interface = |(index, address): &(u32, &str)| NetworkInterface {
             index: *index,
             address: address.parse().unwrap(),
         };

@@ -13,6 +13,7 @@ mod summary;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
+use hustings_protocol::announce::Joining;
 use hustings_protocol::config::ConfigError;
 use hustings_protocol::{
     Duration, Priority, announce, bully, chang_roberts, modified_ring, probabilistic,
@@ -202,6 +203,22 @@ impl ProtocolConfig {
             Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => CONTRADICTED_WITHIN,
             Self::Probabilistic(config) => config.apart,
             Self::NoElection => Duration::ZERO,
+        }
+    }
+
+    /// The time that a member waits for an answer or an expected message before it takes the next
+    /// step of an election.
+    pub fn election_timeout(&self) -> Option<Duration> {
+        match self {
+            Self::Announce(config) => match config.joining {
+                Joining::Announce => None,
+                Joining::Query { election_timeout }
+                | Joining::SuppressThenQuery { election_timeout } => Some(election_timeout),
+            },
+            Self::Bully(config) => config.election_timeout,
+            Self::ChangRoberts(config) => config.election_timeout,
+            Self::ModifiedRing(config) => config.election_timeout,
+            Self::Probabilistic(_) | Self::NoElection => None,
         }
     }
 

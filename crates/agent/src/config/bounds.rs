@@ -2,102 +2,82 @@
 //! they are read. A program that fills in a configuration itself is checked against the same
 //! bounds.
 
-use hustings_protocol::{Duration, announce};
+use hustings_protocol::Duration;
+use hustings_protocol::announce::{self, Listen};
 
 use super::presets::{
     ANNOUNCE_BOUNDS, Bounds, LISTEN_BOUNDS, SUPPRESS_BOUNDS, TTL_BOUNDS, WAIT_BOUNDS,
 };
 use super::{
-    AgentConfigError, AuthorityConfig, GroupConfig, ProtocolConfig, StoreConfig, StoreKind, values,
+    AuthorityConfig, GroupConfig, GroupConfigError, ProtocolConfig, StoreConfig, StoreKind, values,
 };
 
 /// Checks that real members can keep the intervals of `protocol`. The simulator's may be shorter or
 /// longer.
-pub(super) fn check_intervals(protocol: &ProtocolConfig) -> Result<(), (&'static str, String)> {
-    for (name, span, bounds) in intervals(protocol) {
-        let refused = |what| (name, format!("{span}: {what}"));
-        bounds.check(span).map_err(refused)?;
-    }
-    Ok(())
+pub(super) fn check_intervals(protocol: &ProtocolConfig) -> Result<(), GroupConfigError> {
+    let mut intervals = intervals(protocol).into_iter();
+    intervals.try_for_each(|(field, span, bounds)| check_interval(field, span, bounds))
+}
+
+fn check_interval(
+    field: &'static str,
+    span: Duration,
+    bounds: Bounds,
+) -> Result<(), GroupConfigError> {
+    bounds.check(span).map(drop).map_err(|what| {
+        let what = format!("{span}: {what}");
+        GroupConfigError::Value { field, what }
+    })
 }
 
 /// Returns the configured intervals with their bounds. The same bounds apply to files and command
 /// lines.
 fn intervals(protocol: &ProtocolConfig) -> Vec<(&'static str, Duration, Bounds)> {
-    let election_timeout = |span: Option<Duration>| span.map(|it| ("patience", it, WAIT_BOUNDS));
-    match protocol {
-        ProtocolConfig::Announce(config) => {
-            let listen = match config.listen {
-                announce::Listen::For(span) => Some(("listen", span, LISTEN_BOUNDS)),
-                announce::Listen::Never | announce::Listen::Measured { .. } => None,
-            };
-            let asks = match config.joining {
-                announce::Joining::Announce => None,
-                announce::Joining::Query { election_timeout }
-                | announce::Joining::SuppressThenQuery { election_timeout } => {
-                    Some(election_timeout)
-                }
-            };
-            let always = [
-                ("announce", config.announce, ANNOUNCE_BOUNDS),
-                ("suppress", config.suppress, SUPPRESS_BOUNDS),
-            ];
-            let some = listen.into_iter().chain(election_timeout(asks));
-            always.into_iter().chain(some).collect()
-        }
-        ProtocolConfig::Bully(config) => {
-            // Both are multiples of the delay bound.
-            let waits = [
-                ("answer_within", config.answer_within, LISTEN_BOUNDS),
-                ("victory_within", config.victory_within, LISTEN_BOUNDS),
-            ];
-            waits.into_iter().chain(election_timeout(config.election_timeout)).collect()
-        }
-        ProtocolConfig::ChangRoberts(config) => {
-            election_timeout(config.election_timeout).into_iter().collect()
-        }
-        ProtocolConfig::ModifiedRing(config) => {
-            election_timeout(config.election_timeout).into_iter().collect()
-        }
+    let mut intervals = match protocol {
+        ProtocolConfig::Announce(config) => vec![
+            ("announce", config.announce, ANNOUNCE_BOUNDS),
+            ("suppress", config.suppress, SUPPRESS_BOUNDS),
+        ],
+        // Both are multiples of the delay bound.
+        ProtocolConfig::Bully(config) => vec![
+            ("answer_within", config.answer_within, LISTEN_BOUNDS),
+            ("victory_within", config.victory_within, LISTEN_BOUNDS),
+        ],
         ProtocolConfig::Probabilistic(config) => {
             vec![("hop", config.hop, WAIT_BOUNDS), ("spread", config.spread, WAIT_BOUNDS)]
         }
-        ProtocolConfig::NoElection => Vec::new(),
+        ProtocolConfig::ChangRoberts(_)
+        | ProtocolConfig::ModifiedRing(_)
+        | ProtocolConfig::NoElection => Vec::new(),
+    };
+    if let ProtocolConfig::Announce(announce::Config { listen: Listen::For(span), .. }) = protocol {
+        intervals.push(("listen", *span, LISTEN_BOUNDS));
     }
+    let patience = protocol.election_timeout();
+    intervals.extend(patience.map(|span| ("patience", span, WAIT_BOUNDS)));
+    intervals
 }
 
-pub(super) fn check_ttl(group: &GroupConfig) -> Result<(), AgentConfigError> {
-    let Some(ttl) = group.authority.ttl() else {
+/// Checks the duration of tenure and the addresses of members and stores. Addresses of stores may
+/// hold passwords, so errors do not show them.
+pub(super) fn check_values(group: &GroupConfig) -> Result<(), GroupConfigError> {
+    let refused = |field, what| GroupConfigError::Value { field, what };
+    if let Some(ttl) = group.authority.ttl() {
+        check_interval("ttl", ttl, TTL_BOUNDS)?;
+    }
+    for place in &group.join {
+        values::place(place).map_err(|what| refused("join", format!("`{place}`: {what}")))?;
+    }
+    let AuthorityConfig::Store(StoreConfig { store, .. }) = &group.authority else {
         return Ok(());
     };
-    let checked = TTL_BOUNDS.check(ttl);
-    checked.map(drop).map_err(|what| AgentConfigError::Interval {
-        group: group.name.clone(),
-        interval: "ttl",
-        what: format!("{ttl}: {what}"),
-    })
-}
-
-/// Checks that the addresses of members and stores can be used. Addresses of stores may hold
-/// passwords, so errors do not show them.
-pub(super) fn check_places(group: &GroupConfig) -> Result<(), AgentConfigError> {
-    let refused = |field, what| AgentConfigError::Place { group: group.name.clone(), field, what };
-    for place in &group.join {
-        let unfit = |what| refused("join", format!("`{place}`: {what}"));
-        values::place(place).map_err(unfit)?;
-    }
-    match &group.authority {
-        AuthorityConfig::Store(StoreConfig {
-            store: StoreKind::Etcd { endpoints, .. }, ..
-        }) => {
-            for endpoint in endpoints {
-                values::endpoint(endpoint).map_err(|what| refused("etcd", what))?;
-            }
+    match store {
+        StoreKind::Etcd { endpoints, .. } => {
+            let checked = endpoints.iter().try_for_each(|it| values::endpoint(it).map(drop));
+            checked.map_err(|what| refused("etcd", what))
         }
-        AuthorityConfig::Store(StoreConfig { store: StoreKind::Postgres { url }, .. }) => {
-            values::postgres(url).map_err(|what| refused("postgres", what))?;
+        StoreKind::Postgres { url } => {
+            values::postgres(url).map(drop).map_err(|what| refused("postgres", what))
         }
-        AuthorityConfig::Nobody | AuthorityConfig::Quorum(_) => {}
     }
-    Ok(())
 }

@@ -1,28 +1,23 @@
-//! The configuration file: TOML, with complaints that name the line.
+//! The configuration file: TOML, with complaints that name the line. Files with keys.
 
-mod fields;
-mod keys;
-mod table;
-#[cfg(test)]
-mod tests;
-
+use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 
+use rustix::process::geteuid;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::draft::{Complaint, PartialConfig, PartialGroupConfig, Place, Sourced};
-use super::values;
+use super::fields::{AGENT_FIELDS, Field, GROUP_FIELDS, GroupFields, Set};
+use super::partial::PartialConfig;
+use super::reference::EXAMPLE_KEY;
+use super::values::{list, nearest};
+use super::written::{Complaint, Place, Written};
 use crate::seal::Key;
-pub use fields::{AGENT_FIELDS, Field, GROUP_FIELDS};
-pub use keys::read_keys;
-use table::Table;
+use hustings_system::secret_file::{self, SecretFileError};
 
-/// An example file with every field. The same file serves every host. Its key must be replaced.
-pub const EXAMPLE: &str = include_str!("example.toml");
-
-/// The key in the example.
-const EXAMPLE_KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+/// The number of characters of a value that errors show.
+const MOST_SHOWN: usize = 60;
 
 /// Reads the file at `path`.
 ///
@@ -34,24 +29,18 @@ pub fn read(path: &Path) -> Result<PartialConfig, Complaint> {
         what: format!("cannot read it: {error}"),
         file: Some(path.to_owned()),
     })?;
-    let mut draft = parse(path, &text)?;
-    if ["key", "keys"].iter().any(|field| mentions(&text, field)) {
-        keys::check_readers(path).map_err(|what| Complaint { place: None, what, file: None })?;
+    let mut config = parse(path, &text)?;
+    if config.groups.iter().any(|group| group.key.is_some() || group.keys.is_some()) {
+        check_readers(path).map_err(|what| Complaint { place: None, what, file: None })?;
     }
-    let keys = draft.groups.iter().filter_map(|group| group.keys.as_ref());
-    if keys.flat_map(|keys| &keys.value).any(|key| String::from(key.clone()) == EXAMPLE_KEY) {
+    let mut keys = config.groups.iter().flat_map(GroupFields::all_keys);
+    if keys.any(|key| String::from(key) == EXAMPLE_KEY) {
         let shown = path.display();
-        draft.warnings.push(format!(
+        config.warnings.push(format!(
             "{shown} has the example's key, which everybody knows: put what `hustings keys generate` prints in its place"
         ));
     }
-    Ok(draft)
-}
-
-/// True if a line of `text` sets `field`.
-fn mentions(text: &str, field: &str) -> bool {
-    let name = |line: &str| line.split_once('=').map(|(name, _)| name.trim().to_owned());
-    text.lines().any(|line| name(line).as_deref() == Some(field))
+    Ok(config)
 }
 
 /// Parses `text`, the content of the file at `path`. Paths in it are relative to that file's
@@ -61,32 +50,17 @@ fn mentions(text: &str, field: &str) -> bool {
 /// Returns the first problem and its place.
 pub fn parse(path: &Path, text: &str) -> Result<PartialConfig, Complaint> {
     let document = DeTable::parse(text).map_err(|error| broken(path, text, &error))?;
-    let table = Table::new(path, text, document.get_ref(), document.span());
-    table.refuse_unknown(AGENT_FIELDS, |name| {
-        let is_groups = GROUP_FIELDS.iter().any(|field| field.name == name);
-        is_groups.then_some("it belongs below a line [[group]]")
-    })?;
-    let mut draft = PartialConfig {
-        file: Some(path.to_owned()),
-        name: table.text("name", as_it_is)?,
-        bind: table.text("bind", values::address)?,
-        interface: table.text("interface", values::interface)?,
-        http: table.text("http", values::http)?,
-        metrics: table.text("metrics", values::metrics)?,
-        insecure: table.flag("insecure")?,
-        state: table.file("state")?,
-        ..PartialConfig::default()
-    };
-    for (group, span) in groups(&table)? {
-        let table = Table::new(path, text, group, span);
-        let group = read_group(&table)?;
-        draft.groups.push(group);
+    let table = Table { path, text, fields: document.get_ref(), span: document.span() };
+    table.refuse_unknown(AGENT_FIELDS, GROUP_FIELDS, "it belongs below a line [[group]]")?;
+    let mut config = PartialConfig { file: Some(path.to_owned()), ..PartialConfig::default() };
+    for field in AGENT_FIELDS.iter().filter(|field| field.name != "group") {
+        table.read(field, |written| config.set(field, written))?;
     }
-    Ok(draft)
-}
-
-fn as_it_is(text: &str) -> Result<String, String> {
-    Ok(text.to_owned())
+    for (fields, span) in table.groups()? {
+        let group = Table { path, text, fields, span }.read_group()?;
+        config.groups.push(group);
+    }
+    Ok(config)
 }
 
 /// Returns the complaint about text that is not TOML.
@@ -96,96 +70,179 @@ fn broken(path: &Path, text: &str, error: &toml::de::Error) -> Complaint {
     let column = text[line_start..at].chars().count() + 1;
     let why: Vec<&str> = error.message().lines().map(str::trim).collect();
     Complaint {
-        place: Some(Place::Line(table::line_at(text, at))),
+        place: Some(Place::Line(line_at(text, at))),
         what: format!("column {column}: not TOML: {}", why.join(", ")),
         file: Some(path.to_owned()),
     }
 }
 
-type Groups<'t> = Vec<(&'t DeTable<'t>, std::ops::Range<usize>)>;
-
-fn groups<'t>(table: &Table<'t>) -> Result<Groups<'t>, Complaint> {
-    let Some(written) = table.get("group") else {
-        return Ok(Vec::new());
-    };
-    let as_group = |value: &'t Spanned<DeValue<'t>>| match value.get_ref() {
-        DeValue::Table(group) => Some((group, value.span())),
-        _ => None, // not a table: refused below
-    };
-    let groups: Option<Groups<'t>> = match written.get_ref() {
-        DeValue::Array(values) => values.iter().map(as_group).collect(),
-        _ => None, // not a list: refused too
-    };
-    groups.ok_or_else(|| {
-        let what = "group: begin each group with a line of its own, [[group]], in double brackets";
-        table.complain_at(&written.span(), what.to_owned())
-    })
+/// Returns the number of the line that contains a byte.
+fn line_at(text: &str, byte: usize) -> usize {
+    text.bytes().take(byte).filter(|it| *it == b'\n').count() + 1
 }
 
-fn read_group(table: &Table<'_>) -> Result<PartialGroupConfig, Complaint> {
-    table.refuse_unknown(GROUP_FIELDS, |name| {
-        let is_agents = AGENT_FIELDS.iter().any(|field| field.name == name);
-        is_agents.then_some("it belongs above the first [[group]]")
-    })?;
-    let Some(name) = table.text("name", as_it_is)? else {
-        let what = "[[group]] without a name: add name = \"web\", the same on every member";
-        return Err(table.complain(what.to_owned()));
-    };
-    Ok(PartialGroupConfig {
-        keys: read_group_keys(table)?,
-        priority: table.whole("priority")?,
-        campaign: table.flag("campaign")?,
-        protocol: table.text("protocol", str::parse)?,
-        announce: table.text("announce", values::announce)?,
-        suppress: table.text("suppress", values::suppress)?,
-        listen: table.text("listen", values::listen)?,
-        listen_miss: table
-            .number("listen-miss", "more than 0 and less than 1", |it| it > 0.0 && it < 1.0)?,
-        loss: table.number("loss", "0 or more and less than 1", |it| (0.0..1.0).contains(&it))?,
-        takeover: table.text("takeover", values::takeover)?,
-        election_timeout: table.text("patience", values::wait)?,
-        bound: table.text("bound", values::wait)?,
-        k: table.whole("k")?,
-        view: table.whole("view")?,
-        target: table.number("target", "more than 0 and less than 1", |it| it > 0.0 && it < 1.0)?,
-        voters: table.texts("voters", values::voter)?,
-        etcd: table.texts("etcd", values::endpoint)?,
-        etcd_user: table.text("etcd-user", values::login)?,
-        etcd_ca: table.file("etcd-ca")?,
-        postgres: table.text("postgres", values::postgres)?,
-        era: table.whole("era")?,
-        ttl: table.text("ttl", values::ttl)?,
-        council: table.text("council", values::council)?,
-        class: table.whole("class")?,
-        centre: table.text("centre", as_it_is)?,
-        multicast: table.text("multicast", values::multicast)?,
-        join: table.texts("join", values::place)?,
-        trace: table.file("trace")?,
-        ..PartialGroupConfig::new(name)
-    })
+/// One table of the file.
+struct Table<'t> {
+    path: &'t Path,
+    text: &'t str,
+    fields: &'t DeTable<'t>,
+    span: Range<usize>,
 }
 
-/// Reads `key`, `keys` or `key-file`, of which at most one may be present.
-fn read_group_keys(table: &Table<'_>) -> Result<Option<Sourced<Vec<Key>>>, Complaint> {
-    let written: Vec<_> = ["key", "keys", "key-file"]
-        .into_iter()
-        .filter_map(|field| Some((field, table.get(field)?)))
-        .collect();
-    if let [(first, _), (second, value), ..] = written[..] {
-        let what = format!("{second} beside {first}: choose one of them");
-        return Err(table.complain_at(&value.span(), what));
+impl<'t> Table<'t> {
+    /// Refuses unknown field names, the first in the file first. `elsewhere` are the fields of the
+    /// other kind of table, for which `hint` is the remedy.
+    fn refuse_unknown(
+        &self,
+        known: &[Field],
+        elsewhere: &[Field],
+        hint: &str,
+    ) -> Result<(), Complaint> {
+        let is_in = |fields: &[Field], name: &str| fields.iter().any(|field| field.name == name);
+        let unknown = self.fields.keys().filter(|name| !is_in(known, name.get_ref()));
+        let Some(first) = unknown.min_by_key(|name| name.span().start) else {
+            return Ok(());
+        };
+        let name = first.get_ref();
+        let names: Vec<&str> = known.iter().map(|field| field.name).collect();
+        let remedy = match nearest(name, names.iter().copied()) {
+            _ if is_in(elsewhere, name) => hint.to_owned(),
+            Some(nearest) => format!("did you mean {nearest}?"),
+            None => format!("choose {}", list(&names)),
+        };
+        Err(self.complain_at(&first.span(), format!("{name}: no such field here: {remedy}")))
     }
-    let key = table.text("key", |text| to_key(text).map(|key| vec![key]))?;
-    let keys = table.texts("keys", to_key)?;
-    if let Some(Sourced { value, place }) = &keys
-        && value.is_empty()
-    {
-        return Err(table.complain_in(*place, "keys = []: give one key or more".to_owned()));
+
+    /// Reads a field with `set`, if it is present.
+    fn read(
+        &self,
+        field: &Field,
+        set: impl FnOnce(&Written<'_>) -> Result<(), String>,
+    ) -> Result<(), Complaint> {
+        let Some(value) = self.fields.get(field.name) else {
+            return Ok(());
+        };
+        let span = value.span();
+        let directory = self.path.parent().unwrap_or(Path::new(""));
+        let line = line_at(self.text, span.start);
+        set(&Written::in_file(field, line, value.get_ref(), directory)).map_err(|refusal| {
+            let shown = match field.is_secret {
+                true => field.name.to_owned(),
+                false => format!("{} = {}", field.name, self.shown(&span)),
+            };
+            self.complain_at(&span, format!("{shown}: {refusal}"))
+        })
     }
-    let file = table.text("key-file", |name| read_keys(&table.beside(name)))?;
-    Ok(key.or(keys).or(file))
+
+    /// Returns the tables of the groups.
+    fn groups(&self) -> Result<Vec<(&'t DeTable<'t>, Range<usize>)>, Complaint> {
+        let Some(written) = self.fields.get("group") else {
+            return Ok(Vec::new());
+        };
+        let as_group = |value: &'t Spanned<DeValue<'t>>| match value.get_ref() {
+            DeValue::Table(group) => Some((group, value.span())),
+            _ => None, // not a table: refused below
+        };
+        let groups = match written.get_ref() {
+            DeValue::Array(values) => values.iter().map(as_group).collect(),
+            _ => None, // not a list: refused too
+        };
+        groups.ok_or_else(|| {
+            let what =
+                "group: begin each group with a line of its own, [[group]], in double brackets";
+            self.complain_at(&written.span(), what.to_owned())
+        })
+    }
+
+    fn read_group(&self) -> Result<GroupFields, Complaint> {
+        self.refuse_unknown(GROUP_FIELDS, AGENT_FIELDS, "it belongs above the first [[group]]")?;
+        if !self.fields.contains_key("name") {
+            let what = "[[group]] without a name: add name = \"web\", the same on every member";
+            return Err(self.complain_at(&self.span, what.to_owned()));
+        }
+        self.check_keys()?;
+        let mut group = GroupFields::default();
+        for field in GROUP_FIELDS {
+            if let Set::Group(set) = field.set {
+                self.read(field, |written| set(&mut group, written))?;
+            }
+        }
+        Ok(group)
+    }
+
+    /// Checks that at most one of `key`, `keys` and `key-file` is present.
+    fn check_keys(&self) -> Result<(), Complaint> {
+        let names = ["key", "keys", "key-file"].into_iter();
+        let mut written = names.filter_map(|name| Some((name, self.fields.get(name)?)));
+        let (first, second) = (written.next(), written.next());
+        if let (Some((first, _)), Some((second, value))) = (first, second) {
+            let what = format!("{second} beside {first}: choose one of them");
+            return Err(self.complain_at(&value.span(), what));
+        }
+        match first {
+            Some(("keys", list)) if list.get_ref().as_array().is_some_and(|it| it.is_empty()) => {
+                Err(self.complain_at(&list.span(), "keys = []: give one key or more".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns a value as the file has it, or its beginning.
+    fn shown(&self, span: &Range<usize>) -> String {
+        let value = self.text.get(span.clone()).unwrap_or_default();
+        let line = value.lines().next().unwrap_or_default();
+        match line.len() == value.len() && line.len() <= MOST_SHOWN {
+            true => line.to_owned(),
+            false => line.chars().take(MOST_SHOWN).chain("...".chars()).collect(),
+        }
+    }
+
+    fn complain_at(&self, span: &Range<usize>, what: String) -> Complaint {
+        let place = Some(Place::Line(line_at(self.text, span.start)));
+        Complaint { place, what, file: Some(self.path.to_owned()) }
+    }
 }
 
-fn to_key(text: &str) -> Result<Key, String> {
-    Key::try_from(text.to_owned()).map_err(|error| error.to_string())
+/// Reads a file with one key per line: the first seals, all open. Ignores empty lines and lines
+/// that begin with `#`.
+///
+/// # Errors
+/// Returns the problem and its line, but never the content of the line. Refuses a file that other
+/// users can read.
+pub fn read_keys(path: &Path) -> Result<Vec<Key>, String> {
+    let shown = path.display();
+    let text = secret_file::read(path).map_err(|error| unreadable(path, &error))?;
+    let mut keys = Vec::new();
+    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let key = Key::try_from(line.to_owned());
+        keys.push(key.map_err(|error| format!("{shown}:{number}: {error}"))?);
+    }
+    if keys.is_empty() {
+        return Err(format!("{shown} has no key: `hustings keys generate --out FILE` makes one"));
+    }
+    Ok(keys)
 }
+
+/// Refuses a file with a key that other users can read.
+fn check_readers(path: &Path) -> Result<(), String> {
+    let checked = File::open(path).map_err(SecretFileError::Io);
+    let checked = checked.and_then(|it| secret_file::check(&it));
+    checked.map_err(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &Path, error: &SecretFileError) -> String {
+    let shown = path.display();
+    match error {
+        SecretFileError::Io(error) => format!("cannot read {shown}: {error}"),
+        SecretFileError::Exposed => format!(
+            "{shown} has a key in it, and others than its owner can read it: {}, and make a new key if somebody may have read this one",
+            secret_file::remedy(&shown.to_string(), geteuid().as_raw())
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ pub use hustings_system::{Refusal, duration, place, some_time};
 use super::presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS, TTL_BOUNDS, WAIT_BOUNDS};
 use super::{MULTICAST_V6, needs_zone};
 use crate::council::CouncilPart;
+use crate::seal::Key;
 
 /// A value that can be switched off: `off`, or a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,23 +197,19 @@ fn not_an_address(text: &str) -> String {
 
 /// Parses `off` or the address of the HTTP interface.
 pub fn http(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
-    match text {
-        "off" => Ok(OrOff::Off),
-        _ => text
-            .parse()
-            .map(OrOff::On)
-            .map_err(|_| format!("{}, as in 127.0.0.1:7480, or off", not_an_address(text))),
-    }
+    address_or_off(text, "127.0.0.1:7480")
 }
 
 /// Parses `off` or the address of the metrics.
-pub fn metrics(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
-    match text {
-        "off" => Ok(OrOff::Off),
-        _ => text
-            .parse()
-            .map(OrOff::On)
-            .map_err(|_| format!("{}, as in 0.0.0.0:7481, or off", not_an_address(text))),
+pub(super) fn metrics(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
+    address_or_off(text, "0.0.0.0:7481")
+}
+
+fn address_or_off(text: &str, sample: &str) -> Result<OrOff<SocketAddr>, Refusal> {
+    match (text, text.parse()) {
+        ("off", _) => Ok(OrOff::Off),
+        (_, Ok(address)) => Ok(OrOff::On(address)),
+        (_, Err(_)) => Err(format!("{}, as in {sample}, or off", not_an_address(text))),
     }
 }
 
@@ -241,6 +238,21 @@ pub fn interface(text: &str) -> Result<IpAddr, Refusal> {
     text.parse().map_err(|_| {
         "not an IP address: write one of this host's, without a port, as in 10.0.0.1".to_owned()
     })
+}
+
+/// Accepts any text.
+pub(super) fn any_text(text: &str) -> Result<String, Refusal> {
+    Ok(text.to_owned())
+}
+
+/// Parses a key. The error does not show it.
+pub fn key(text: &str) -> Result<Key, Refusal> {
+    Key::try_from(text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// Parses the only key of a group.
+pub(super) fn only_key(text: &str) -> Result<Vec<Key>, Refusal> {
+    key(text).map(|key| vec![key])
 }
 
 /// Parses the path of a file, which need not exist.

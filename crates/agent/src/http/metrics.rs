@@ -4,9 +4,6 @@
 //! does not know has no sample, for example the fence while no member holds tenure. A zero would be
 //! wrong.
 
-#[cfg(test)]
-mod tests;
-
 use std::fmt;
 
 use prometheus_client::collector::Collector;
@@ -77,7 +74,8 @@ impl Sheet<'_, '_> {
 
     /// Writes the state of this member in each group, and whether an operator should act.
     fn health(&mut self) -> fmt::Result {
-        let help = "How this member stands in its group: 1 for the state that it is in.";
+        let help =
+            "The state of this member in its group: 1 for the present state, 0 for all others.";
         let gauge = MetricType::Gauge;
         let mut metric = self.encoder.encode_descriptor("health", help, None, gauge)?;
         for group in self.groups {
@@ -87,32 +85,30 @@ impl Sheet<'_, '_> {
                 metric.encode_family(&labels)?.encode_gauge(&is_in_it)?;
             }
         }
-        self.gauge(
-            "health_level",
-            "Whether somebody should see to the group: 0 good, 1 warning, 2 bad.",
-            |group| Some(group.health.level as u32),
-        )
+        self.gauge("health_level", "The health of the group: 0 good, 1 warning, 2 bad.", |group| {
+            Some(group.health.level as u32)
+        })
     }
 
     fn leadership(&mut self) -> fmt::Result {
         self.gauge(
             "fenced",
-            "Whether leadership is fenced (1) or advisory (0); none where no leader is elected.",
+            "1 if leadership is fenced, 0 if it is advisory; none if the group elects no leader.",
             |group| elects(group).then(|| u32::from(group.leadership.mode == Mode::Fenced)),
         )?;
         self.gauge(
             "leads",
-            "Whether this member leads; none where no leader is elected.",
+            "1 if this member leads; none if the group elects no leader.",
             |group| elects(group).then(|| u32::from(group.leadership.leads)),
         )?;
         self.name(
             "leader",
-            "Whom this member takes for the leader; none while it knows of nobody.",
+            "The leader that this member knows; none while it knows no leader.",
             |group| group.leadership.leader.as_ref().map(|it| &it.name),
         )?;
         self.counter(
             "leader_changes",
-            "How often the leader has changed since this member came up.",
+            "Changes of the leader since this member started.",
             |group| group.leadership.changes,
         )
     }
@@ -120,27 +116,25 @@ impl Sheet<'_, '_> {
     fn tenure(&mut self) -> fmt::Result {
         self.name(
             "holder",
-            "Who holds tenure, as far as this member knows; none while nobody does.",
+            "The holder of tenure that this member knows; none while it knows no holder.",
             |group| group.tenure.as_ref()?.holder.as_ref(),
         )?;
-        self.gauge(
-            "fence",
-            "The fence of the present tenure, as far as this member knows.",
-            |group| group.tenure.as_ref()?.fence,
-        )?;
+        self.gauge("fence", "The fence of the present tenure that this member knows.", |group| {
+            group.tenure.as_ref()?.fence
+        })?;
         self.gauge_in(
             Some(&Unit::Seconds),
             "tenure_remaining",
-            "How long this member's own tenure lasts yet unless it is renewed; none while it has none.",
+            "The remaining time of this member's own tenure unless it is renewed; none while it holds none.",
             |group| Some(group.tenure.as_ref()?.remaining?.as_secs_f64()),
         )?;
-        self.gauge("voters", "How many members vote on tenure.", |group| {
+        self.gauge("voters", "Members that vote on tenure.", |group| {
             let tenure = group.tenure.as_ref()?;
             (!tenure.voters.is_empty()).then_some(tenure.voters.len())
         })?;
         self.gauge(
             "voters_heard",
-            "How many of the voters answer this member; none unless it holds tenure or asks for it.",
+            "Voters that answer this member; none unless it holds tenure or requests it.",
             |group| {
                 let tenure = group.tenure.as_ref()?;
                 tenure.hears_voters().then(|| tenure.reached().len())
@@ -148,12 +142,12 @@ impl Sheet<'_, '_> {
         )?;
         self.gauge(
             "store_reachable",
-            "Whether the store that grants tenure answered when this member asked it last.",
+            "1 if the store that grants tenure answered the last request of this member.",
             |group| group.tenure.as_ref()?.reachable.map(u32::from),
         )?;
         self.gauge(
             "store_shuts_out",
-            "Whether this member takes no tenure from its store, and cannot follow a leader that fails: the store was set back, its era is over, or something is in the way. `hustings status` says what to do.",
+            "1 if this member accepts no tenure from its store, and cannot replace a leader that fails: the store was set back, its era is over, or an operator has to remove an obstacle. `hustings status` shows the remedy.",
             |group| group.tenure.as_ref()?.shut_out.map(u32::from),
         )?;
         self.counter("tenure_refusals", "Attempts of this member at tenure that failed.", |group| {
@@ -165,35 +159,33 @@ impl Sheet<'_, '_> {
     fn many(&mut self) -> fmt::Result {
         self.gauge(
             "relaying",
-            "How many are to relay in the first round of a probabilistic election: K.",
+            "The expected number of relaying members in the first round of a probabilistic election: K.",
             |group| group.k,
         )?;
-        self.gauge(
-            "known_members",
-            "How many others this member knows of a group that nobody knows whole.",
-            |group| Some(group.partial_view.as_ref()?.known),
-        )?;
+        self.gauge("known_members", "Members in the partial view of this member.", |group| {
+            Some(group.partial_view.as_ref()?.known)
+        })?;
         self.gauge(
             "group_size",
-            "How many members such a group has, by the last count; none before one is over.",
+            "Members of a group with partial views by the last count; none before the first count has ended.",
             |group| group.partial_view.as_ref()?.size,
         )?;
         self.gauge_in(
             Some(&Unit::Ratios),
             "message_loss",
-            "What part of the messages between two members is lost, where some relay; none before enough have been counted.",
+            "The share of lost messages between two members, if members relay; none before enough were counted.",
             |group| group.measured?.loss,
         )?;
         self.gauge_in(
             Some(&Unit::Ratios),
             "crashes_in_a_round",
-            "How likely a member goes in a first round of a probabilistic election; none before enough was seen.",
+            "The probability that a member crashes in a first round of a probabilistic election; none before enough was measured.",
             |group| group.measured?.crash,
         )?;
         self.gauge_in(
             Some(&Unit::Ratios),
             "view",
-            "How likely one that relays knows another, from the beginning or by what it says to all.",
+            "The probability that a relaying member knows another one, at first or from its multicasts.",
             |group| group.measured?.view,
         )
     }
@@ -201,27 +193,31 @@ impl Sheet<'_, '_> {
     fn council(&mut self) -> fmt::Result {
         self.gauge(
             "seated",
-            "Whether this member holds a seat in the group's council; none where it is no host.",
+            "1 if this member holds a seat in the group's council; none if it is no host.",
             |group| Some(u32::from(host(group)?.seat.is_some())),
         )?;
         self.gauge(
             "council_seats",
-            "How many seats are filled, by this centre; none where this member is no centre.",
+            "Seats that this centre has filled; none if this member is no centre.",
             |group| Some(centre(group)?.seats().count()),
         )?;
         self.gauge(
             "council_filled",
-            "Whether every class of hosts has as many seats filled as it must have.",
+            "1 if every class of hosts has the required number of seats filled.",
             |group| Some(u32::from(centre(group)?.is_filled())),
         )?;
-        self.gauge("council_peak_replies", "The most replies that came in one round.", |group| {
-            Some(centre(group)?.peak_replies)
-        })?;
+        self.gauge(
+            "council_peak_replies",
+            "The largest number of replies in one round.",
+            |group| Some(centre(group)?.peak_replies),
+        )?;
         let counters: [(&str, &str, CentreCount); 4] = [
             ("council_rounds", "Rounds in which this centre called hosts.", |it| it.rounds),
             ("council_replies", "Replies of hosts to this centre.", |it| it.replies),
-            ("council_late_replies", "Those that came after their round was over.", |it| it.late),
-            ("council_changes", "How often this centre's council has changed.", |it| it.changes),
+            ("council_late_replies", "Replies that came after their round had ended.", |it| {
+                it.late
+            }),
+            ("council_changes", "Changes of this centre's council.", |it| it.changes),
         ];
         for (name, help, count) in counters {
             let counter = MetricType::Counter;
@@ -242,7 +238,7 @@ impl Sheet<'_, '_> {
             }),
             (
                 "tenure_frames_sent",
-                "Questions about tenure and answers to them among the frames sent.",
+                "Requests for tenure and answers to them among the frames sent.",
                 |it| it.tenure_sent,
             ),
             ("council_frames_sent", "Messages of a council among the frames sent.", |it| {
@@ -250,22 +246,22 @@ impl Sheet<'_, '_> {
             }),
             (
                 "challenge_frames_sent",
-                "Challenges among the frames sent: a process that was not heard before is to prove that it runs.",
+                "Challenges among the frames sent, by which a new process proves that it runs.",
                 |it| it.challenges_sent,
             ),
             (
                 "frames_unsent",
-                "Frames that could not be sent: the network refused, or nobody knows the member's address.",
+                "Frames that could not be sent: the network refused them, or the member's address is not known.",
                 |it| it.unsent,
             ),
-            ("frames_heard", "Frames let in.", |it| it.heard),
-            ("frames_copied", "Frames to all that had come by another way before.", |it| it.copies),
-            ("namesakes", "Frames from somebody else who goes by this member's name.", |it| {
+            ("frames_heard", "Frames admitted.", |it| it.heard),
+            ("frames_copied", "Multicasts that had arrived before on another channel.", |it| {
+                it.copies
+            }),
+            ("namesakes", "Frames from another process with this member's name.", |it| {
                 it.namesakes
             }),
-            ("pauses", "How often this member had not run for longer than others wait.", |it| {
-                it.pauses
-            }),
+            ("pauses", "Pauses of this member that were longer than others wait.", |it| it.pauses),
         ];
         for (name, help, count) in counters {
             self.counter(name, help, |group| count(&group.counters))?;
@@ -364,3 +360,6 @@ fn centre(group: &GroupStatus) -> Option<&CentreStatus> {
         Some(CouncilStatus::Host(_)) | None => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

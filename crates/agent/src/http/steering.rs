@@ -35,7 +35,7 @@ use serde_json::{Value, json};
 use tokio::net::{UnixListener, UnixStream};
 
 use super::server::{self, Bounds};
-use super::{Refusal, gone, no_such_group, nothing_but, wrong_method};
+use super::{Refusal, gone, group_status, no_such_group, nothing_but, wrong_method};
 use crate::agent::{Handle, TransferError, TransferOutcome};
 use crate::group::health::in_words;
 
@@ -278,10 +278,11 @@ async fn step_down(
         let what = "the header `Hustings-Request: 1` is missing: it keeps web pages from steering this agent";
         return Err(Refusal(StatusCode::FORBIDDEN, what.to_owned()));
     }
-    let wish = Wish::parse(uri.query()).map_err(|what| Refusal(StatusCode::BAD_REQUEST, what))?;
-    let (span, time) = (wish.span, StdDuration::from_nanos(wish.span.0));
+    let (span, transferee) =
+        parse_query(uri.query()).map_err(|what| Refusal(StatusCode::BAD_REQUEST, what))?;
+    let time = StdDuration::from_nanos(span.0);
     let mut answer = json!({ "group": group, "for": span.to_string() });
-    match wish.transferee {
+    match transferee {
         Some(transferee) => {
             let handed = agent.transfer(&group, time, &transferee).await;
             let handed = handed.map_err(|why| not_handed_over(&agent, &group, &why))?;
@@ -305,17 +306,14 @@ async fn step_down(
 /// Refuses a step-down of a member that follows, and names the leader. A member that is already out
 /// of elections may stay out for longer; then returns its remaining time.
 async fn refuse_followers(agent: &Handle, group: &str) -> Result<Option<Duration>, Refusal> {
-    let status = agent.status().await.ok_or_else(gone)?;
-    let mut groups = status.groups.into_iter();
-    let found = groups.find(|it| it.leadership.group == group);
-    let found = found.ok_or_else(|| no_such_group(agent, group))?;
-    let leadership = &found.leadership;
+    let status = group_status(agent, group).await?;
+    let leadership = &status.leadership;
     let leader = leadership.leader.as_ref().map(|it| it.name.as_str());
     let is_leader = leadership.leads || leader == Some(leadership.member.as_str());
     if is_leader {
         return Ok(None);
     }
-    if let Some(aside) = found.aside {
+    if let Some(aside) = status.aside {
         return Ok(Some(aside.remaining));
     }
     let remedy = match leader {
@@ -342,32 +340,24 @@ fn not_handed_over(agent: &Handle, group: &str, why: &TransferError) -> Refusal 
     Refusal(code, why.to_string())
 }
 
-/// The parameters of a step-down: its duration and the transferee.
-struct Wish {
-    span: Duration,
-    transferee: Option<String>,
-}
-
-impl Wish {
-    /// Parses `for=10s&to=NAME`. Each part may be missing.
-    fn parse(query: Option<&str>) -> Result<Self, String> {
-        let (mut span, mut transferee) = (None, None);
-        for part in query.unwrap_or_default().split('&').filter(|it| !it.is_empty()) {
-            match part.split_once('=') {
-                Some(("for", text)) if span.is_none() => span = Some(step_down_for(text)?),
-                Some(("to", name)) if transferee.is_none() && !name.is_empty() => {
-                    transferee = Some(name.to_owned());
-                }
-                _ => {
-                    return Err(format!(
-                        "query `{part}`: for=DURATION and to=NAME are known, once each, as in for=10s&to=beta"
-                    ));
-                }
+/// Parses `for=10s&to=NAME`, the duration of a step-down and the transferee. Each part may be
+/// missing.
+fn parse_query(query: Option<&str>) -> Result<(Duration, Option<String>), String> {
+    let (mut span, mut transferee) = (None, None);
+    for part in query.unwrap_or_default().split('&').filter(|it| !it.is_empty()) {
+        match part.split_once('=') {
+            Some(("for", text)) if span.is_none() => span = Some(step_down_for(text)?),
+            Some(("to", name)) if transferee.is_none() && !name.is_empty() => {
+                transferee = Some(name.to_owned());
+            }
+            _ => {
+                return Err(format!(
+                    "query `{part}`: for=DURATION and to=NAME are known, once each, as in for=10s&to=beta"
+                ));
             }
         }
-        let span = span.unwrap_or(STEP_DOWN_FOR);
-        Ok(Self { span, transferee })
     }
+    Ok((span.unwrap_or(STEP_DOWN_FOR), transferee))
 }
 
 fn step_down_for(span: &str) -> Result<Duration, String> {
@@ -389,11 +379,11 @@ mod tests {
 
     #[test]
     fn step_down_lasts_for_the_requested_time() {
-        let span = |query| Wish::parse(query).map(|wish| wish.span);
+        let span = |query| parse_query(query).map(|(span, _)| span);
         assert_eq!(span(None), Ok(Duration::from_secs(10)));
         assert_eq!(span(Some("for=250ms")), Ok(Duration::from_millis(250)));
         for query in ["for=", "for=5", "for=0s", "for=25h", "four=10s", "for=1s&for=2s"] {
-            assert!(Wish::parse(Some(query)).is_err(), "{query}");
+            assert!(parse_query(Some(query)).is_err(), "{query}");
         }
     }
 

@@ -18,47 +18,47 @@ use crate::agent::Handle;
 
 /// Streams the leadership of each group, then every change. Ends when the agent does.
 pub(super) fn leaderships(agent: &Handle, held: Held) -> Events {
-    let (told, changes) = mpsc::channel(16);
+    let (events, changes) = mpsc::channel(16);
     let groups = agent.groups();
     for watched in groups.iter().filter_map(|group| agent.watch(group)) {
-        tokio::spawn(tell("leadership", watched, told.clone()));
+        tokio::spawn(send_changes("leadership", watched, events.clone()));
     }
     Events { changes, _held: held }
 }
 
 /// Streams the seats that a centre knows or the seat of this host, then every change.
 pub(super) fn councils(agent: &Handle, held: Held) -> Events {
-    let (told, changes) = mpsc::channel(16);
+    let (events, changes) = mpsc::channel(16);
     for group in agent.groups() {
         if let Some(watched) = agent.watch_seat(&group) {
-            tokio::spawn(tell("seat", watched, told.clone()));
+            tokio::spawn(send_changes("seat", watched, events.clone()));
         }
         if let Some(watched) = agent.watch_council(&group) {
-            tokio::spawn(tell("council", watched, told.clone()));
+            tokio::spawn(send_changes("council", watched, events.clone()));
         }
     }
     Events { changes, _held: held }
 }
 
 /// An event: its name and its object as JSON.
-type Told = (&'static str, String);
+type NamedEvent = (&'static str, String);
 
 /// Sends the value of one group and its changes, until the client has gone or no further change can
 /// come.
-async fn tell<T: Serialize>(
+async fn send_changes<T: Serialize>(
     name: &'static str,
     mut watched: watch::Receiver<T>,
-    told: mpsc::Sender<Told>,
+    events: mpsc::Sender<NamedEvent>,
 ) {
     loop {
         // The values are plain data, so serialisation to JSON cannot fail.
         let text = serde_json::to_string(&*watched.borrow_and_update()).unwrap_or_default();
-        if told.send((name, text)).await.is_err() {
+        if events.send((name, text)).await.is_err() {
             return;
         }
         let changed = tokio::select! {
             changed = watched.changed() => changed.is_ok(),
-            () = told.closed() => false,
+            () = events.closed() => false,
         };
         if !changed {
             return;
@@ -68,7 +68,7 @@ async fn tell<T: Serialize>(
 
 /// A stream of events: see [`leaderships`] and [`councils`].
 pub(super) struct Events {
-    changes: mpsc::Receiver<Told>,
+    changes: mpsc::Receiver<NamedEvent>,
     _held: Held,
 }
 
@@ -119,8 +119,8 @@ impl Stream for Events {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = self.changes.poll_recv(context);
-        next.map(|told| {
-            let (name, text) = told?;
+        next.map(|event| {
+            let (name, text) = event?;
             Some(Ok(Event::default().event(name).data(text)))
         })
     }
@@ -154,10 +154,10 @@ mod tests {
             let Some(held) = streams.hold(in_progress) else {
                 return StatusCode::SERVICE_UNAVAILABLE.into_response();
             };
-            let (told, changes) = mpsc::channel(16);
-            tokio::spawn(
-                async move { while told.send(("event", "x".repeat(4_096))).await.is_ok() {} },
-            );
+            let (events, changes) = mpsc::channel(16);
+            tokio::spawn(async move {
+                while events.send(("event", "x".repeat(4_096))).await.is_ok() {}
+            });
             let _held = held;
             Sse::new(Events { changes, _held }).into_response()
         };

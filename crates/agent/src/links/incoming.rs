@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet, yield_now};
 use tokio::time::timeout;
 
-use super::{Arrival, Limits, MOST_FRAME_BYTES, Tally};
+use super::{Arrival, Limits, LinkCounts, MOST_FRAME_BYTES};
 
 /// The pause after a failed accept, for example when no descriptors are left.
 const ACCEPT_AGAIN_AFTER: Duration = Duration::from_millis(50);
@@ -27,7 +27,7 @@ pub(super) async fn accept(
     listener: TcpListener,
     heard: mpsc::Sender<Arrival>,
     limits: Limits,
-    tally: Arc<Tally>,
+    counts: Arc<LinkCounts>,
 ) {
     let mut connections = JoinSet::new();
     let mut strangers = Strangers::default();
@@ -40,19 +40,19 @@ pub(super) async fn accept(
         let members = connections.len().saturating_sub(strangers.0.len());
         match accepted {
             Ok(_) if members >= limits.connections => {
-                tally.refused.fetch_add(1, Ordering::Relaxed);
+                counts.refused.fetch_add(1, Ordering::Relaxed);
             }
             Ok((stream, from)) => {
                 if strangers.make_room_for(from.ip(), &limits) {
-                    tally.strangers.fetch_add(1, Ordering::Relaxed);
+                    counts.strangers.fetch_add(1, Ordering::Relaxed);
                     yield_now().await; // the evicted connection closes before another is accepted
                 }
-                let (heard, tally) = (heard.clone(), Arc::clone(&tally));
+                let (heard, counts) = (heard.clone(), Arc::clone(&counts));
                 let is_known = Arc::<AtomicBool>::default();
                 let knows = Arc::clone(&is_known);
                 let task = connections.spawn(async move {
                     let ending = listen(stream, from, &heard, limits, &knows).await;
-                    count(ending, &tally);
+                    count(ending, &counts);
                 });
                 strangers.0.push_back(Stranger { address: from.ip(), is_known, task });
             }
@@ -109,12 +109,12 @@ enum Ending {
     Silent,
 }
 
-fn count(ending: Ending, tally: &Tally) {
+fn count(ending: Ending, counts: &LinkCounts) {
     match ending {
         Ending::Closed => {}
-        Ending::Misfit => _ = tally.misfits.fetch_add(1, Ordering::Relaxed),
-        Ending::Stranger => _ = tally.strangers.fetch_add(1, Ordering::Relaxed),
-        Ending::Silent => _ = tally.silent.fetch_add(1, Ordering::Relaxed),
+        Ending::Misfit => _ = counts.misfits.fetch_add(1, Ordering::Relaxed),
+        Ending::Stranger => _ = counts.strangers.fetch_add(1, Ordering::Relaxed),
+        Ending::Silent => _ = counts.silent.fetch_add(1, Ordering::Relaxed),
     }
 }
 

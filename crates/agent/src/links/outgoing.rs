@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::{Limits, MOST_FRAME_BYTES, Tally, push};
+use super::{Limits, LinkCounts, MOST_FRAME_BYTES, push};
 
 /// A batch of waiting frames is written at once when it has reached this size.
 const MOST_BATCH_BYTES: usize = MOST_FRAME_BYTES;
@@ -20,7 +20,7 @@ pub(super) async fn serve(
     to: SocketAddr,
     mut waiting: mpsc::Receiver<Vec<u8>>,
     limits: Limits,
-    tally: Arc<Tally>,
+    counts: Arc<LinkCounts>,
 ) {
     let mut link = Link { to, stream: None, limits };
     let mut batch = Batch::default();
@@ -47,7 +47,7 @@ pub(super) async fn serve(
             while waiting.try_recv().is_ok() {
                 dropped += 1;
             }
-            tally.dropped.fetch_add(dropped, Ordering::Relaxed);
+            counts.dropped.fetch_add(dropped, Ordering::Relaxed);
             tracing::debug!("{dropped} frames to {to} dropped: it cannot be reached");
         }
     }

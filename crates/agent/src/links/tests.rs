@@ -1,6 +1,7 @@
 //! Links over real sockets of this host.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -62,6 +63,10 @@ impl End {
     }
 }
 
+fn count(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
 /// True if the other end keeps the connection open for a while.
 async fn stays(stream: &mut TcpStream) -> bool {
     tokio::time::timeout(SHORT * 2, stream.read(&mut [0])).await.is_err()
@@ -93,7 +98,7 @@ async fn frames_of_any_length_arrive_in_order() {
     for number in 9_500..10_000 {
         assert_eq!(there.next().await, frame(number));
     }
-    assert_eq!(here.links.counts(), LinkCounts::default());
+    assert_eq!(format!("{:?}", here.links.counts), format!("{:?}", LinkCounts::default()));
 }
 
 #[tokio::test]
@@ -104,7 +109,7 @@ async fn longest_frame_arrives_and_a_longer_one_is_not_sent() {
     here.links.send(there.at, Vec::new());
     here.links.send(there.at, vec![2; MOST_FRAME_BYTES]);
     assert_eq!(there.next().await, vec![2; MOST_FRAME_BYTES]);
-    assert_eq!(here.links.counts().dropped, 2);
+    assert_eq!(count(&here.links.counts.dropped), 2);
 }
 
 #[tokio::test]
@@ -145,14 +150,14 @@ async fn frames_to_an_unreachable_address_are_dropped_and_counted() {
     for _ in 0..10 {
         here.links.send(at, b"lost".to_vec());
     }
-    while here.links.counts().dropped < 10 {
+    while count(&here.links.counts.dropped) < 10 {
         tokio::task::yield_now().await;
     }
     // Once a process listens there, the same link reaches it.
     let mut there = End::on(crate::sockets::listener(at).unwrap(), Limits::FIELD);
     here.links.send(at, b"found".to_vec());
     assert_eq!(there.next().await, b"found");
-    assert_eq!(here.links.counts().dropped, 10);
+    assert_eq!(count(&here.links.counts.dropped), 10);
 }
 
 #[tokio::test]
@@ -175,7 +180,7 @@ async fn invalid_length_closes_only_its_connection() {
     closed(&mut stream).await;
     honest.write_all(&framed(b"two")).await.unwrap();
     assert_eq!(there.next().await, b"two");
-    assert_eq!(there.links.counts().misfits, 4);
+    assert_eq!(count(&there.links.counts.misfits), 4);
 }
 
 #[tokio::test]
@@ -194,7 +199,7 @@ async fn connections_up_to_the_limit_are_read_and_one_more_is_refused() {
     assert_eq!(there.next().await, b"again");
     let mut refused = TcpStream::connect(there.at).await.unwrap();
     closed(&mut refused).await;
-    assert_eq!(there.links.counts().refused, 1);
+    assert_eq!(count(&there.links.counts.refused), 1);
     for (number, stream) in streams.iter_mut().enumerate() {
         stream.write_all(&framed(&[number as u8, 1])).await.unwrap();
         assert_eq!(there.next().await, [number as u8, 1]);
@@ -209,11 +214,11 @@ async fn silence_within_a_frame_closes_a_link_but_not_a_lifeline() {
     let mut stalled = there.member().await;
     stalled.write_all(&[0, 0]).await.unwrap();
     closed(&mut stalled).await;
-    assert_eq!(there.links.counts().silent, 1);
+    assert_eq!(count(&there.links.counts.silent), 1);
     // The lifeline was silent for longer, and is still open.
     lifeline.write_all(&framed(b"here")).await.unwrap();
     assert_eq!(there.next().await, b"here");
-    assert_eq!(there.links.counts().strangers, 0);
+    assert_eq!(count(&there.links.counts.strangers), 0);
 }
 
 /// This covers silent strangers, strangers with rejected frames, and frames that do not end.
@@ -232,7 +237,7 @@ async fn stranger_is_closed_after_the_time_for_hello() {
     for stream in [&mut silent, &mut slow, &mut refused] {
         closed(stream).await;
     }
-    while there.links.counts().strangers < 3 {
+    while count(&there.links.counts.strangers) < 3 {
         tokio::task::yield_now().await;
     }
 }
@@ -284,7 +289,7 @@ async fn oldest_stranger_of_an_address_makes_room_for_the_next() {
     for stream in last.iter_mut().chain([&mut member, &mut neighbour]) {
         assert!(stays(stream).await);
     }
-    assert_eq!(there.links.counts().strangers, 16);
+    assert_eq!(count(&there.links.counts.strangers), 16);
 
     // There is room for one more. After that the oldest of all is closed.
     let _one_more = from("127.0.0.3").await;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use hustings_agent::GroupConfig;
-use hustings_agent::config::file::EXAMPLE;
+use hustings_agent::config::example;
 use hustings_agent::config::names::{Doubt, NonVoter};
 
 use crate::failure::{Failure, say};
@@ -46,7 +46,7 @@ impl Config {
     pub(super) fn run(self) -> Result<(), Failure> {
         let text = match self.task {
             Task::Check(check) => check.report()?,
-            Task::Example => EXAMPLE.to_owned(),
+            Task::Example => example(),
         };
         let printed = write!(std::io::stdout(), "{text}");
         printed.map_err(|error| Failure::output(&error))

@@ -277,9 +277,9 @@ impl CouncilCommand {
     /// Builds the configuration of the centre's agent. It joins the group of the agents and takes
     /// no part in their election.
     fn config(&self, rules: Config) -> Result<AgentConfig, Failure> {
-        for option in self.options.names_election() {
+        for option in self.options.elections() {
             say(&format!(
-                "warning: {option} says nothing to a centre, which takes part in no election of the group"
+                "warning: --{option} says nothing to a centre, which takes part in no election of the group"
             ));
         }
         let mut config = self.options.config_of_bystander()?;
@@ -310,14 +310,14 @@ impl CouncilCommand {
         };
         // An agent on this host may already use the default name, port and HTTP address, so the
         // centre uses them only if the options name them.
-        if !self.options.names_member() {
+        if !self.options.sets("name") {
             config.name += ".centre";
         }
-        if !self.options.names_bind() {
+        if !self.options.sets("bind") {
             config.bind.set_port(0);
         }
-        config.http = config.http.filter(|_| self.options.names_http());
-        config.metrics = config.metrics.filter(|_| self.options.names_metrics());
+        config.http = config.http.filter(|_| self.options.sets("http"));
+        config.metrics = config.metrics.filter(|_| self.options.sets("metrics"));
         config.check().map_err(|unfit| Failure::Usage(unfit.to_string()))?;
         Ok(config)
     }

@@ -116,14 +116,14 @@ impl Run {
         let mut config = self.options.config()?;
         // One host may run many commands, so only a command that is asked to listens for HTTP.
         if let Some(http) = config.http.filter(|it| *it != HTTP)
-            && !self.options.names_http()
+            && !self.options.sets("http")
         {
             tracing::info!(
                 "http = \"{http}\" in the file is for `hustings agent`: to listen here, say --http {http}"
             );
         }
-        config.http = config.http.filter(|_| self.options.names_http());
-        config.metrics = config.metrics.filter(|_| self.options.names_metrics());
+        config.http = config.http.filter(|_| self.options.sets("http"));
+        config.metrics = config.metrics.filter(|_| self.options.sets("metrics"));
         let (group, established) = match &config.groups[..] {
             [group] if group.protocol.is_none() => {
                 return Err(Failure::Usage(format!(

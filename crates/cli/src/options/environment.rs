@@ -3,52 +3,37 @@
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use hustings_agent::config::fields::{self, variable};
 use hustings_agent::config::values::nearest;
+
+use crate::failure::say;
 
 const PREFIX: &str = "HUSTINGS_";
 
-/// Every variable with its option.
-const VARIABLES: [(&str, &str); 24] = [
-    ("HUSTINGS_CONFIG", "--config"),
-    ("HUSTINGS_GROUP", "--group"),
-    ("HUSTINGS_NAME", "--name"),
-    ("HUSTINGS_KEY", "--key"),
-    ("HUSTINGS_KEY_FILE", "--key-file"),
-    ("HUSTINGS_BIND", "--bind"),
-    ("HUSTINGS_INTERFACE", "--interface"),
-    ("HUSTINGS_JOIN", "--join"),
-    ("HUSTINGS_MULTICAST", "--multicast"),
-    ("HUSTINGS_PROTOCOL", "--protocol"),
-    ("HUSTINGS_VIEW", "--view"),
-    ("HUSTINGS_PRIORITY", "--priority"),
-    ("HUSTINGS_VOTERS", "--voters"),
-    ("HUSTINGS_ETCD", "--etcd"),
-    ("HUSTINGS_POSTGRES", "--postgres"),
-    ("HUSTINGS_TTL", "--ttl"),
-    ("HUSTINGS_STATE", "--state"),
-    ("HUSTINGS_ANNOUNCE", "--announce"),
-    ("HUSTINGS_LISTEN", "--listen"),
-    ("HUSTINGS_HTTP", "--http"),
-    ("HUSTINGS_METRICS", "--metrics"),
-    ("HUSTINGS_TRACE", "--trace"),
-    ("HUSTINGS_INSECURE", "--insecure"),
-    ("HUSTINGS_LOG", "--log"),
-];
+/// The options of agents that are no fields of the configuration file.
+const OTHER_OPTIONS: [&str; 2] = ["--config", "--log"];
 
-/// The variables whose value may be any bytes, because they name files or are read without clap.
-const ANY_BYTES: [&str; 3] = ["HUSTINGS_CONFIG", "HUSTINGS_KEY", "HUSTINGS_KEY_FILE"];
+/// The options whose variables may hold any bytes, because they name files or are read without clap.
+const ANY_BYTES: [&str; 3] = ["--config", "--key", "--key-file"];
 
 /// The variables that `hustings run` sets for its command besides the group. The command may be
 /// `hustings` again.
 const HANDED_ON: [&str; 2] = ["HUSTINGS_LEADER", "HUSTINGS_FENCE"];
 
+/// Returns every option that has a variable.
+fn options() -> impl Iterator<Item = String> {
+    let fields = fields::all().filter(|field| field.option.is_some());
+    let of_fields = fields.map(|field| format!("--{}", field.name));
+    of_fields.chain(OTHER_OPTIONS.map(str::to_owned))
+}
+
 /// Returns the source of an option's value: the option itself, or its variable.
-pub(crate) fn given_by(option: &str) -> &str {
-    let is_given = |variable: &str| std::env::var_os(variable).is_some();
-    let known = VARIABLES.iter().find(|(_, known)| *known == option);
-    match known {
-        Some((variable, _)) if is_given(variable) && !is_on_command_line(option) => variable,
-        Some(_) | None => option,
+pub(crate) fn given_by(option: &str) -> String {
+    let variable = variable(option);
+    let is_given = std::env::var_os(&variable).is_some();
+    match options().any(|it| it == option) && is_given && !is_on_command_line(option) {
+        true => variable,
+        false => option.to_owned(),
     }
 }
 
@@ -80,46 +65,45 @@ pub(crate) fn name_variable(mut error: clap::Error) -> clap::Error {
         let option = &argument[..end];
         let source = given_by(option);
         if source != option {
-            let source = ContextValue::String(source.to_owned());
-            error.insert(ContextKind::InvalidArg, source);
+            error.insert(ContextKind::InvalidArg, ContextValue::String(source));
         }
     }
     error
 }
 
 /// Returns the variable whose value is not text; clap does not name it.
-fn not_text() -> Option<&'static str> {
+fn not_text() -> Option<String> {
     if command_line().any(|argument| argument.to_str().is_none()) {
         return None;
     }
-    let mut variables = VARIABLES.iter().filter(|(variable, option)| {
-        let is_text = std::env::var_os(variable).is_none_or(|value| value.to_str().is_some());
-        !is_text && !ANY_BYTES.contains(variable) && !is_on_command_line(option)
-    });
-    variables.next().map(|(variable, _)| *variable)
+    let is_text =
+        |variable| std::env::var_os(variable).is_none_or(|value| value.to_str().is_some());
+    let may_fail = |option: &&str| !ANY_BYTES.contains(option) && !is_on_command_line(option);
+    let option = options().find(|option| !is_text(variable(option)) && may_fail(&option.as_str()));
+    option.map(|option| variable(&option))
 }
 
-/// Warnings about variables with the prefix `HUSTINGS_` that have no effect. A user who set one
-/// expects an effect.
-pub(crate) fn warnings() -> Vec<String> {
+/// Warns of variables with the prefix `HUSTINGS_` that have no effect. A user who set one expects an
+/// effect.
+pub(crate) fn warn() {
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
-    names.filter_map(|name| warning(&name)).collect()
+    for warning in names.filter_map(|name| warning(&name)) {
+        say(&format!("warning: {warning}"));
+    }
 }
 
-fn warning(variable: &str) -> Option<String> {
-    let name = variable.strip_prefix(PREFIX)?;
-    let variables = VARIABLES.map(|(known, _)| known);
-    let mut known = variables.into_iter().chain(HANDED_ON);
-    if known.any(|known| known == variable) {
+fn warning(name: &str) -> Option<String> {
+    let rest = name.strip_prefix(PREFIX)?;
+    let known: Vec<String> = options().map(|option| variable(&option)).collect();
+    if HANDED_ON.contains(&name) || known.iter().any(|known| known == name) {
         return None;
     }
     // The common prefix says nothing about similarity.
-    let names = variables.iter().filter_map(|it| it.strip_prefix(PREFIX));
-    let remedy = match nearest(name, names) {
+    let remedy = match nearest(rest, known.iter().filter_map(|it| it.strip_prefix(PREFIX))) {
         Some(nearest) => format!("did you mean {PREFIX}{nearest}?"),
         None => "`hustings agent --help` names those that there are".to_owned(),
     };
-    Some(format!("{variable} is no variable of hustings and has no effect: {remedy}"))
+    Some(format!("{name} is no variable of hustings and has no effect: {remedy}"))
 }
 
 #[cfg(test)]
@@ -128,7 +112,7 @@ mod tests {
 
     use clap::CommandFactory;
 
-    use super::{VARIABLES, warning};
+    use super::{options, variable, warning};
     use crate::commands::Arguments;
 
     /// Returns the variables of a command and its subcommands, each with its option.
@@ -148,8 +132,8 @@ mod tests {
         for (variable, option) in [("HUSTINGS_KEY", "--key"), ("HUSTINGS_KEY_FILE", "--key-file")] {
             declared.insert((variable.to_owned(), option.to_owned()));
         }
-        let known = VARIABLES.map(|(name, option)| (name.to_owned(), option.to_owned()));
-        assert_eq!(declared, BTreeSet::from(known));
+        let known = options().map(|option| (variable(&option), option));
+        assert_eq!(declared, known.collect());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Short descriptions of a configuration, for people.
 
-use hustings_protocol::announce::{Joining, Listen, Takeover};
+use hustings_protocol::announce::{Listen, Takeover};
 use hustings_protocol::probabilistic;
 
 use super::{GroupConfig, ProtocolConfig};
@@ -73,6 +73,8 @@ impl ProtocolConfig {
     /// Describes the protocol and its intervals.
     pub fn sentence(&self) -> String {
         let name = self.name();
+        let patience = self.election_timeout();
+        let patience = patience.map_or_else(String::new, |span| format!(", patience {span}"));
         match self {
             Self::Announce(config) => {
                 let first = config.listen_interval(config.assumed_loss);
@@ -81,41 +83,22 @@ impl ProtocolConfig {
                     Listen::Measured { .. } => format!("auto ({first} at first)"),
                     Listen::For(_) | Listen::Never => first,
                 };
-                let election_timeout = match config.joining {
-                    Joining::Query { election_timeout }
-                    | Joining::SuppressThenQuery { election_timeout } => {
-                        format!(", patience {election_timeout}")
-                    }
-                    Joining::Announce => String::new(),
-                };
                 let takeover = match config.takeover {
                     Takeover::Never => "never",
                     Takeover::ByTheBetter => "by-the-better",
                 };
                 format!(
-                    "{name}: announce {}, suppress {}, listen {listen}, takeover {takeover}{election_timeout}",
+                    "{name}: announce {}, suppress {}, listen {listen}, takeover {takeover}{patience}",
                     config.announce, config.suppress
                 )
             }
-            Self::Bully(config) => {
-                let election_timeout = patience_in_words(config.election_timeout);
-                format!(
-                    "{name}: answers within {}, victory within {}{election_timeout}",
-                    config.answer_within, config.victory_within
-                )
-            }
+            Self::Bully(config) => format!(
+                "{name}: answers within {}, victory within {}{patience}",
+                config.answer_within, config.victory_within
+            ),
             Self::NoElection => "no leader is elected".to_owned(),
-            Self::ChangRoberts(config) => {
-                format!("{name}{}", patience_in_words(config.election_timeout))
-            }
-            Self::ModifiedRing(config) => {
-                format!("{name}{}", patience_in_words(config.election_timeout))
-            }
+            Self::ChangRoberts(_) | Self::ModifiedRing(_) => format!("{name}{patience}"),
             Self::Probabilistic(config) => format!("{name}: bound {}", config.hop),
         }
     }
-}
-
-fn patience_in_words(election_timeout: Option<hustings_protocol::Duration>) -> String {
-    election_timeout.map_or_else(String::new, |span| format!(", patience {span}"))
 }

@@ -3,7 +3,7 @@
 use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::Loop;
-use crate::lifeline::{self, Lifeline, Notice, Refusal, Whose};
+use crate::lifeline::{self, LeaderRef, Lifeline, Notice};
 
 /// The time before the same leader is probed again. An answer arrives within this time or not at
 /// all.
@@ -20,8 +20,8 @@ impl Loop {
             }
             self.lifelines.remove(&number);
             if let Some((leader, address)) = leader {
-                let whose = Whose { group: number, leader };
-                let lifeline = Lifeline::hold(address, whose, self.notices.clone());
+                let target = LeaderRef { group: number, leader };
+                let lifeline = Lifeline::hold(address, target, self.notices.clone());
                 self.lifelines.insert(number, lifeline);
             }
         }
@@ -29,12 +29,12 @@ impl Loop {
 
     pub(super) fn on_lifeline(&mut self, now: Instant, notice: Notice) {
         match notice {
-            Notice::Refused(Refusal { whose, round_trip }) => {
-                let group = &mut self.groups[whose.group];
-                group.suspect(now, whose.leader, round_trip.into(), &mut self.outbox);
+            Notice::Refused { target, round_trip } => {
+                let group = &mut self.groups[target.group];
+                group.suspect(now, target.leader, round_trip.into(), &mut self.outbox);
             }
-            Notice::Connected { whose, hello } => {
-                if let Some(frame) = self.groups[whose.group].lifeline_hello(whose.leader) {
+            Notice::Connected { target, hello } => {
+                if let Some(frame) = self.groups[target.group].lifeline_hello(target.leader) {
                     // The lifeline may have ended in the meantime.
                     let _ = hello.send(frame);
                 }
@@ -46,7 +46,8 @@ impl Loop {
     /// once, no matter how many such reports arrive.
     pub(super) fn doubt(&mut self, now: Instant, number: usize, leader: MemberId) {
         let asked = self.inquiries.get(&number);
-        if asked.is_some_and(|(whose, at)| *whose == leader && now - *at < ASK_AGAIN_AFTER) {
+        if asked.is_some_and(|(suspected, at)| *suspected == leader && now - *at < ASK_AGAIN_AFTER)
+        {
             return;
         }
         let known = self.groups[number].leader_elsewhere();
@@ -54,7 +55,7 @@ impl Loop {
             return;
         };
         self.inquiries.insert(number, (leader, now));
-        let whose = Whose { group: number, leader };
-        lifeline::inquire(address, whose, self.notices.clone());
+        let target = LeaderRef { group: number, leader };
+        lifeline::probe(address, target, self.notices.clone());
     }
 }

@@ -42,7 +42,7 @@ fn refused(text: &str, complaint: &str) {
 #[test]
 fn group_with_a_key_is_a_valid_file() {
     let config = settle(&format!("[[group]]\nname = \"web\"\nkey = \"{KEY}\"")).unwrap();
-    assert_eq!(config.name, crate::config::draft::host_name());
+    assert_eq!(config.name, crate::config::partial::host_name());
     assert_eq!(config.bind.to_string(), "0.0.0.0:7400");
     assert_eq!(config.http, Some(HTTP));
     assert_eq!(config.groups[0].multicast, Some(MULTICAST));

@@ -91,101 +91,62 @@ pub enum AgentConfigError {
         /// The trace file.
         trace: PathBuf,
     },
-    /// The protocol refuses its configuration.
-    #[error("group `{group}`: {source}")]
-    Protocol {
+    /// The configuration of a group cannot be used.
+    #[error("group `{group}`: {why}")]
+    Group {
         /// The name of the group.
         group: String,
-        /// The protocol's reason.
-        source: ConfigError,
+        /// The reason.
+        why: GroupConfigError,
     },
-    /// There are too few or too many voters, or two of them have the same name.
-    #[error("group `{group}`: {what}")]
-    Voters {
-        /// The name of the group.
-        group: String,
-        /// The problem.
-        what: String,
-    },
-    /// This program was built without the store.
+}
+
+/// The reason for which the configuration of one group cannot be used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GroupConfigError {
+    /// The protocol or the council refuses its configuration.
+    #[error(transparent)]
+    Protocol(#[from] ConfigError),
+    /// There are too few or too many voters, or two of them have the same name. Holds the problem.
+    #[error("{0}")]
+    Voters(String),
+    /// This program was built without the store of this name.
+    #[error("this program was built without {0}: build it with `cargo build --features {0}`")]
+    NotBuilt(&'static str),
+    /// The member does not campaign, but the protocol of this name elects among all members.
     #[error(
-        "group `{group}`: this program was built without {store}: build it with `cargo build --features {store}`"
+        "campaign false means nothing to protocol {0}, which elects among all members: \
+         choose announce, suppress or earliest"
     )]
-    NotBuilt {
-        /// The name of the group.
-        group: String,
-        /// The name of the store.
-        store: &'static str,
-    },
-    /// The member does not campaign, but the protocol elects among all members.
-    #[error(
-        "group `{group}`: campaign false means nothing to protocol {protocol}, which elects among all \
-         members: choose announce, suppress or earliest"
-    )]
-    CannotListen {
-        /// The name of the group.
-        group: String,
-        /// The name of the protocol.
-        protocol: &'static str,
-    },
-    /// The group has a partial view, but the protocol needs to know all members.
-    #[error(
-        "group `{group}`: view means nothing to protocol {protocol}: it is for probabilistic and none"
-    )]
-    CannotKnowFew {
-        /// The name of the group.
-        group: String,
-        /// The name of the protocol.
-        protocol: &'static str,
-    },
+    CannotListen(&'static str),
+    /// The group has a partial view, but the protocol of this name needs to know all members.
+    #[error("view means nothing to protocol {0}: it is for probabilistic and none")]
+    CannotKnowFew(&'static str),
     /// The partial view has a size out of bounds. A group whose members know too few others falls
     /// apart.
     #[error(
-        "group `{group}`: view {view}: choose from {} to {}",
-        VIEW_BOUNDS.start(),
-        VIEW_BOUNDS.end()
+        "view {0}: choose from {least} to {most}",
+        least = VIEW_BOUNDS.start(),
+        most = VIEW_BOUNDS.end()
     )]
-    View {
-        /// The name of the group.
-        group: String,
-        /// The number of other members that a member knows.
-        view: u16,
-    },
+    View(u16),
     /// The class of hosts is out of bounds.
-    #[error("group `{group}`: class of hosts: choose from 0 to {}", MOST_CLASSES - 1)]
-    Class {
-        /// The name of the group.
-        group: String,
-    },
-    /// An address cannot be used.
-    #[error("group `{group}`: {field} {what}")]
-    Place {
-        /// The name of the group.
-        group: String,
-        /// The name of the field.
-        field: &'static str,
-        /// The problem with its value, and what is allowed.
-        what: String,
-    },
-    /// A voter has no directory for its file. Its promises would be lost with its process.
+    #[error("class of hosts: choose from 0 to {}", MOST_CLASSES - 1)]
+    Class,
+    /// A voter has no directory for its file. Its promises would be lost with its process. Holds
+    /// the name of the voter.
     #[error(
-        "group `{group}`: this member, `{member}`, is one of its voters, and must keep what it promises: \
+        "this member, `{0}`, is one of its voters, and must keep what it promises: \
          name a directory on a disk with --state, or state = \"/var/lib/hustings\""
     )]
-    VoterWithoutState {
-        /// The name of the group.
-        group: String,
-        /// The name of the voter.
-        member: String,
-    },
-    /// An interval is too short or too long for members of a real group.
-    #[error("group `{group}`: {interval} {what}")]
-    Interval {
-        /// The name of the group.
-        group: String,
-        /// The name of the interval.
-        interval: &'static str,
-        /// Its length, and what is allowed.
+    VoterWithoutState(String),
+    /// An interval is out of bounds, or an address cannot be used.
+    #[error("{field} {what}")]
+    Value {
+        /// The name of the field.
+        field: &'static str,
+        /// The value, unless it is secret, and what is allowed.
         what: String,
     },
 }
