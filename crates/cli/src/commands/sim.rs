@@ -1,22 +1,10 @@
 //! `hustings sim`: Monte Carlo experiments in the simulator.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, IsTerminal};
-use std::path::{Path, PathBuf};
-
 use clap::Args;
-use hustings_protocol::{Duration, Instant};
-use hustings_sim::elections::Election;
-use hustings_sim::measure::{Interruption, Runs, Study, measure};
-use hustings_sim::trial::{Draws, Rounds, Stays, Tallies, Trial, time_needed};
-use hustings_sim::{Scenario, Seeds};
-use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::elections::{Choice, Described, PROTOCOLS, Poll, Probabilistic, Task, Wagner};
-use crate::failure::{Failure, say};
-use crate::interruption;
-use crate::options::{Common, ConditionsExt, values};
-use crate::report::{Findings, Parameters, Report};
+use crate::elections::{Choice, PROTOCOLS, Settled};
+use crate::failure::Failure;
+use crate::simulation::{Simulation, SimulationOptions};
 
 /// Simulate an election many times and report its cost
 #[derive(Debug, Args)]
@@ -42,28 +30,10 @@ Examples:
 
 /// The options that only the simulator has.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Experiment", after_long_help = METRICS)]
+#[command(after_long_help = METRICS)]
 pub(crate) struct SimOptions {
-    /// Stop a run at this simulated time if the group is not at rest before. Default for rings: 20
-    /// times the time once round, and for bully: 100 times both time-outs, each after the last line
-    /// of the scenario. The announce family is never at rest. Without --until, --churn and
-    /// --scenario its runs end when all members have heard the leader. Otherwise they last until
-    /// this time, by default as long as it takes all members to hear the leader, or with --churn 10
-    /// times the longest mean and at least 60 announce intervals. Not for probabilistic, which ends
-    /// when no member calls another round, nor for council, bolot and wagner, which have
-    /// --max-rounds
-    #[arg(long, value_name = "DURATION", value_parser = values::some_time,
-          allow_hyphen_values = true)]
-    until: Option<Duration>,
-
-    /// A script of events in each run, in addition to the other options. If it has a `start` line,
-    /// only the members on that line start. Not for probabilistic, council, bolot and wagner
-    #[arg(long, value_name = "FILE")]
-    scenario: Option<PathBuf>,
-
-    /// Record every event of the first run in this file, one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    #[command(flatten)]
+    simulation: SimulationOptions,
 }
 
 const METRICS: &str = "\
@@ -177,208 +147,8 @@ code is 1. A second Ctrl-C ends the program at once.";
 
 impl Sim {
     pub(super) fn run(self) -> Result<(), Failure> {
-        self.protocol.undertake(Simulate)
+        let Settled { election, conditions, experiment, own } = self.protocol.settle()?;
+        let simulation = Simulation::new(&own.simulation, &experiment, &conditions);
+        election.simulate(&simulation)
     }
-}
-
-struct Simulate;
-
-impl Task<SimOptions> for Simulate {
-    fn run<D: Described>(
-        self,
-        described: &D,
-        common: &Common,
-        own: &SimOptions,
-    ) -> Result<(), Failure> {
-        described.require_room()?;
-        let trial = own.trial(described.election(), common)?;
-        let report = own.report(described, &trial);
-        own.conduct(&trial, common, report, |seeds, interruption, out| {
-            trial.record(seeds, interruption, out)
-        })
-    }
-
-    fn run_in_rounds(
-        self,
-        election: &Probabilistic,
-        common: &Common,
-        own: &SimOptions,
-    ) -> Result<(), Failure> {
-        own.require_no_script(Probabilistic::NAME)?;
-        let conditions = common.conditions();
-        let rounds = Rounds::new(election.trial(&conditions)?);
-        let report = Heading {
-            protocol: Probabilistic::NAME,
-            sentence: format!("{}; {}", election.sentence(), conditions.sentence()),
-            parameters: election.parameters().and(conditions.parameters()),
-        };
-        own.conduct(&rounds, common, report, |seeds, interruption, out| {
-            rounds.record(seeds, interruption, out)
-        })
-    }
-
-    fn run_poll(self, poll: &Poll, common: &Common, own: &SimOptions) -> Result<(), Failure> {
-        own.require_no_script(poll.name())?;
-        let conditions = poll.conditions(common.conditions());
-        let hosts = match poll.is_by_hosts(own.trace.is_some())? {
-            true => Some(poll.by_hosts(conditions.mean_delay())?),
-            false => None,
-        };
-        if poll.is_kept() && own.trace.is_some() {
-            return Err(Failure::Usage(
-                "--trace is of one election, not of a council that is kept (--churn): leave one out"
-                    .to_owned(),
-            ));
-        }
-        let report = Heading {
-            protocol: poll.name(),
-            sentence: format!("{}; {}", poll.sentence(), conditions.sentence()),
-            parameters: poll.parameters().and(conditions.parameters()),
-        };
-        if let Some(stay) = hosts.as_ref().and_then(|it| poll.kept(it)) {
-            return own.conduct(&Stays::new(stay), common, report, |_, _, _| Ok(()));
-        }
-        let tallies = Tallies::new(poll.simulated(hosts));
-        own.conduct(&tallies, common, report, |seeds, interruption, out| {
-            tallies.record(seeds, interruption, out)
-        })
-    }
-
-    fn run_draw(self, draw: &Wagner, common: &Common, own: &SimOptions) -> Result<(), Failure> {
-        own.require_no_script(Wagner::NAME)?;
-        let conditions = common.conditions();
-        let draws = Draws::new(draw.trial(&conditions)?);
-        let report = Heading {
-            protocol: Wagner::NAME,
-            sentence: format!("{}; {}", draw.sentence(), conditions.sentence()),
-            parameters: draw.parameters().and(conditions.parameters()),
-        };
-        own.conduct(&draws, common, report, |seeds, interruption, out| {
-            draws.record(seeds, interruption, out)
-        })
-    }
-}
-
-/// A report without its findings and their seed.
-struct Heading {
-    protocol: &'static str,
-    sentence: String,
-    parameters: Parameters,
-}
-
-/// Returns a progress bar, hidden if standard error is not a terminal.
-fn progress_of(runs: u64) -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left");
-    let bar = ProgressBar::new(runs).with_style(style.expect("the template is well-formed"));
-    bar.tick();
-    bar
-}
-
-/// A hundred years, the longest duration that an option accepts. With this limit, times in a run
-/// never overflow.
-const LONGEST_RUN: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
-
-impl SimOptions {
-    /// Records the first run if `--trace` asks for it, executes all runs and prints the report.
-    fn conduct(
-        &self,
-        study: &impl Study,
-        common: &Common,
-        heading: Heading,
-        record: impl FnOnce(Seeds, &Interruption, BufWriter<File>) -> io::Result<()>,
-    ) -> Result<(), Failure> {
-        let options = &common.experiment;
-        let interruption = interruption::watch()?;
-        if let Some(path) = &self.trace {
-            let file = File::create(path).map_err(|error| Failure::file("--trace", path, error))?;
-            let seeds = Seeds::new(options.seed, 0);
-            record(seeds, &interruption, BufWriter::new(file))
-                .map_err(|error| Failure::Failed(format!("--trace {}: {error}", path.display())))?;
-        }
-        let runs = Runs { count: options.runs, seed: options.seed, threads: options.threads };
-        let progress = progress_of(runs.count);
-        let measurement = measure(study, runs, &interruption, || progress.inc(1))
-            .map_err(|error| Failure::Failed(error.to_string()))?;
-        progress.finish_and_clear();
-        let done = measurement.runs;
-        let report = Report {
-            protocol: heading.protocol,
-            sentence: heading.sentence,
-            parameters: heading.parameters.with("seed", runs.seed),
-            findings: Findings::Measured {
-                runs: done,
-                seed: runs.seed,
-                metrics: measurement.metrics,
-            },
-        };
-        report.print(options.format)?;
-        for (caveat, runs) in measurement.caveats {
-            say(&format!("note: {runs} of {done} runs {caveat}"));
-        }
-        if done < runs.count {
-            return Err(Failure::Interrupted { done, asked: runs.count });
-        }
-        Ok(())
-    }
-
-    /// Refuses `--scenario` and `--until` for a protocol that does not support them.
-    fn require_no_script(&self, protocol: &str) -> Result<(), Failure> {
-        let asked = [("--until", self.until.is_some()), ("--scenario", self.scenario.is_some())];
-        match asked.iter().find(|(_, is_asked_for)| *is_asked_for) {
-            Some((option, _)) => Err(Failure::Usage(format!(
-                "{protocol} cannot be simulated with {option}: leave it out"
-            ))),
-            None => Ok(()),
-        }
-    }
-
-    fn trial<E: Election>(&self, election: E, common: &Common) -> Result<Trial<E>, Failure> {
-        let script = match &self.scenario {
-            Some(path) => read_scenario(path, election.members())?,
-            None => Scenario::default(),
-        };
-        let until = self.until.unwrap_or_else(|| time_needed(&election, &script));
-        if until > LONGEST_RUN {
-            return Err(Failure::Usage(format!(
-                "a run of up to {:.0} years is too long: choose fewer members, an earlier scenario, \
-                 a shorter --delay, or an --until of at most 876000h",
-                until.as_secs_f64() / (365.0 * 24.0 * 3600.0)
-            )));
-        }
-        Ok(Trial::new(election, common.conditions(), script, self.until))
-    }
-
-    fn report<E: Election>(&self, described: &impl Described, trial: &Trial<E>) -> Heading {
-        let script = self.scenario.as_ref().map(|path| path.display().to_string());
-        let until = trial.limit - Instant::START;
-        let scenario = script.as_ref().map(|path| format!(", scenario {path}"));
-        Heading {
-            protocol: described.name(),
-            sentence: format!(
-                "{}; {}{}",
-                described.sentence(),
-                trial.conditions.sentence(),
-                scenario.unwrap_or_default()
-            ),
-            // Every setting in effect, except the number of threads, on which no result depends.
-            parameters: described
-                .parameters()
-                .and(trial.conditions.parameters())
-                .with("detect", values::show_detection(trial.detection))
-                .with("until", until.to_string())
-                .with("scenario", script),
-        }
-    }
-}
-
-fn read_scenario(path: &Path, members: u32) -> Result<Scenario, Failure> {
-    let refuse = |reason: String| Failure::file("--scenario", path, reason);
-    let text = fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
-    let scenario: Scenario =
-        text.parse().map_err(|error: hustings_sim::ScenarioError| refuse(error.to_string()))?;
-    scenario.check(members as usize).map_err(|error| refuse(error.to_string()))?;
-    Ok(scenario)
 }

@@ -2,11 +2,9 @@
 
 use clap::Args;
 
-use crate::elections::{
-    Choice, ClosedForm, Described, PROTOCOLS, Poll, Probabilistic, Task, Wagner,
-};
+use crate::elections::{Choice, ClosedForm, PROTOCOLS, Settled};
 use crate::failure::Failure;
-use crate::options::{Common, ConditionsExt};
+use crate::options::ConditionsExt;
 use crate::report::{Findings, Report};
 
 /// Compute the cost of an election by closed forms
@@ -122,69 +120,15 @@ Of Wagner's ring, expected, if all are honest:
 
 impl Theory {
     pub(super) fn run(self) -> Result<(), Failure> {
-        self.protocol.undertake(Compute)
-    }
-}
-
-struct Compute;
-
-impl Task<NoOptions> for Compute {
-    fn run<D: Described>(
-        self,
-        election: &D,
-        common: &Common,
-        _: &NoOptions,
-    ) -> Result<(), Failure> {
-        let conditions = common.conditions();
+        let Settled { election, conditions, experiment, own: NoOptions {} } =
+            self.protocol.settle()?;
         let ClosedForm { values, missing } = election.closed_form(&conditions)?;
         let report = Report {
             protocol: election.name(),
-            sentence: format!("{}; {}", election.sentence(), conditions.sentence()),
+            sentence: format!("{}; {}", election.sentence_in_theory(), conditions.sentence()),
             parameters: election.parameters().and(conditions.parameters()),
             findings: Findings::Computed { values, missing },
         };
-        report.print(common.experiment.format)
-    }
-
-    fn run_in_rounds(
-        self,
-        election: &Probabilistic,
-        common: &Common,
-        _: &NoOptions,
-    ) -> Result<(), Failure> {
-        let conditions = common.conditions();
-        let ClosedForm { values, missing } = election.closed_form(&conditions)?;
-        let sentence = election.sentence_of_a_round();
-        let report = Report {
-            protocol: Probabilistic::NAME,
-            sentence: format!("{sentence}; {}", conditions.sentence()),
-            parameters: election.parameters().and(conditions.parameters()),
-            findings: Findings::Computed { values, missing },
-        };
-        report.print(common.experiment.format)
-    }
-
-    fn run_poll(self, poll: &Poll, common: &Common, _: &NoOptions) -> Result<(), Failure> {
-        let conditions = poll.conditions(common.conditions());
-        let ClosedForm { values, missing } = poll.closed_form()?;
-        let report = Report {
-            protocol: poll.name(),
-            sentence: format!("{}; {}", poll.sentence(), conditions.sentence()),
-            parameters: poll.parameters().and(conditions.parameters()),
-            findings: Findings::Computed { values, missing },
-        };
-        report.print(common.experiment.format)
-    }
-
-    fn run_draw(self, draw: &Wagner, common: &Common, _: &NoOptions) -> Result<(), Failure> {
-        let conditions = common.conditions();
-        let ClosedForm { values, missing } = draw.closed_form(&conditions)?;
-        let report = Report {
-            protocol: Wagner::NAME,
-            sentence: format!("{}; {}", draw.sentence(), conditions.sentence()),
-            parameters: draw.parameters().and(conditions.parameters()),
-            findings: Findings::Computed { values, missing },
-        };
-        report.print(common.experiment.format)
+        report.print(experiment.format)
     }
 }

@@ -1,18 +1,18 @@
 //! Closed forms of elections by announcement: section 5.3 of the chapter, corrected, with the
 //! printed value beside each corrected one.
 
-use hustings_protocol::Duration;
 use hustings_protocol::announce::{
-    Config, Correction, Heartbeat, Joining, Listen, Repeat, Takeover,
+    Config, Correction, Heartbeat, Joining, Listen, Repeat, Takeover, Wake,
 };
+use hustings_protocol::{Duration, suppression};
 use hustings_sim::LossModel;
-use hustings_sim::elections::PriorityKind;
+use hustings_sim::elections::{AnnounceListening, Announcing, PriorityKind, Suppressing};
 use hustings_sim::trial::Churn;
 use hustings_theory::announce::{
-    Algorithm, Loss, Model, Wake, delay, messages, printed, recurrence, reestablishment, rounds,
+    self as theory, Algorithm, Loss, Model, delay, messages, printed, recurrence, reestablishment,
+    rounds,
 };
 
-use super::options::{Settled, WakeUp};
 use crate::elections::ClosedForm;
 use crate::failure::Failure;
 use crate::options::{Conditions, ConditionsExt, no_closed_form};
@@ -21,8 +21,10 @@ use crate::options::{Conditions, ConditionsExt, no_closed_form};
 const ROUNDING: f64 = 1e-9;
 
 /// Evaluates the closed forms of LE-A, LE-S or LE-M.
-pub(super) fn election(settled: &Settled, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-    let election = &settled.election;
+pub(super) fn election(
+    election: &Announcing,
+    conditions: &Conditions,
+) -> Result<ClosedForm, Failure> {
     let config = &election.config;
     require_chapter(config)?;
     require_nobody_goes(election.churn)?;
@@ -31,8 +33,7 @@ pub(super) fn election(settled: &Settled, conditions: &Conditions) -> Result<Clo
         PriorityKind::Id | PriorityKind::Priority => Algorithm::LeS,
         PriorityKind::Wake => Algorithm::LeM,
     };
-    let model =
-        model(election.members, config.suppress, config.announce, settled.wake, conditions)?;
+    let model = model(election.members, config.suppress, config.announce, config.wake, conditions)?;
     let mut form = ClosedForm::default();
     let undisturbed = nobody_is_missed(config, &model);
     enter_election(&mut form, algorithm, &model, undisturbed);
@@ -42,14 +43,12 @@ pub(super) fn election(settled: &Settled, conditions: &Conditions) -> Result<Clo
 
 /// Evaluates AL: a listener that misses the best member goes on announcing itself, as before.
 pub(super) fn announce_listen(
-    members: u32,
-    announce: Duration,
-    churn: Churn,
+    election: &AnnounceListening,
     conditions: &Conditions,
 ) -> Result<ClosedForm, Failure> {
-    require_nobody_goes(churn)?;
-    let no_wait = (Duration::ZERO, WakeUp::Uniform);
-    let model = model(members, no_wait.0, announce, no_wait.1, conditions)?;
+    require_nobody_goes(election.churn)?;
+    let announce = election.config.announce;
+    let model = model(election.members, Duration::ZERO, announce, Wake::Uniform, conditions)?;
     let mut form = ClosedForm::default();
     enter_election(&mut form, Algorithm::Al, &model, true);
     Ok(form)
@@ -57,16 +56,15 @@ pub(super) fn announce_listen(
 
 /// Evaluates SUP.
 pub(super) fn suppression(
-    members: u32,
-    suppress: Duration,
-    wake: WakeUp,
+    election: &Suppressing,
     conditions: &Conditions,
 ) -> Result<ClosedForm, Failure> {
+    let suppression::Config { suppress, wake } = election.config;
     if suppress == Duration::ZERO {
         return Err(no_closed_form("with --suppress-interval 0s"));
     }
     // No member announces itself twice, so the announce interval does not matter.
-    let model = model(members, suppress, suppress, wake, conditions)?;
+    let model = model(election.members, suppress, suppress, wake, conditions)?;
     let mut form = ClosedForm::default();
     let algorithm = Algorithm::Sup;
     let sent = messages::messages_until_heard(algorithm, &model);
@@ -105,7 +103,7 @@ fn model(
     members: u32,
     suppress: Duration,
     announce: Duration,
-    wake: WakeUp,
+    wake: Wake,
     conditions: &Conditions,
 ) -> Result<Model, Failure> {
     conditions.require_no_faults_but_loss()?;
@@ -118,10 +116,10 @@ fn model(
         (LossModel::Uncorrelated, loss) => Loss::Uncorrelated(loss),
     };
     let wake = match wake {
-        WakeUp::Uniform => Wake::Uniform,
-        WakeUp::Exponential(rate) if rate > 0.0 => Wake::Exponential { rate },
-        WakeUp::Exponential(_) => return Err(no_closed_form("with a --wake rate below 0")),
-        WakeUp::ByPriority => return Err(no_closed_form("with --wake merit")),
+        Wake::Uniform => theory::Wake::Uniform,
+        Wake::Exponential { rate } if rate > 0.0 => theory::Wake::Exponential { rate },
+        Wake::Exponential { .. } => return Err(no_closed_form("with a --wake rate below 0")),
+        Wake::ByPriority(_) => return Err(no_closed_form("with --wake merit")),
     };
     // If no member waits, the theory does not use the suppression interval.
     let suppress_interval = match suppress {
