@@ -61,6 +61,13 @@ impl Failure {
     }
 }
 
+/// Prints a text on standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    printed.map_err(|error| Failure::output(&error))
+}
+
 /// Prints a line on standard error. An error while printing is ignored, because there is no other
 /// place to report it.
 pub(crate) fn say(what: &str) {

@@ -23,7 +23,7 @@ mod scratch;
 mod server;
 
 pub use process::Process;
-pub use program::{Outcome, Program, command, finish};
+pub use program::{Outcome, Program, command, finish, finish_within};
 pub use scratch::Scratch;
 pub use server::{Server, as_nobody, find_program, free_port};
 

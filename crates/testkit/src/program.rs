@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::{DEADLINE, Process, line_reader};
@@ -37,12 +38,29 @@ pub struct Outcome {
 
 /// Runs a command to its end.
 pub fn finish(command: &mut Command) -> Outcome {
-    let Output { status, stdout, stderr } = command.output().expect("the program starts");
-    let text = |bytes| String::from_utf8(bytes).expect("the program prints UTF-8");
-    Outcome { code: status.code(), printed: text(stdout), said: text(stderr) }
+    Outcome::of(command.output().expect("the program starts"))
+}
+
+/// Runs a command to its end. Kills it and panics if it still runs after `limit`.
+#[track_caller]
+pub fn finish_within(command: &mut Command, limit: Duration) -> Outcome {
+    let child = command.spawn().expect("the program starts");
+    let pid = Pid::from_child(&child);
+    let (ends, ended) = mpsc::channel();
+    thread::spawn(move || ends.send(child.wait_with_output()));
+    let Ok(output) = ended.recv_timeout(limit) else {
+        let killed = kill_process(pid, Signal::KILL);
+        panic!("{command:?} still runs after {limit:?}; kill: {killed:?}");
+    };
+    Outcome::of(output.expect("the program can be waited for"))
 }
 
 impl Outcome {
+    fn of(Output { status, stdout, stderr }: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("the program prints UTF-8");
+        Self { code: status.code(), printed: text(stdout), said: text(stderr) }
+    }
+
     /// Returns the standard output. Panics if the exit code is not zero.
     #[track_caller]
     pub fn text(self) -> String {

@@ -2,8 +2,6 @@
 
 mod audit;
 
-use std::io::Write;
-
 use clap::{Args, ValueEnum};
 use hustings_agent::council::{CentreStatus, ChamberStatus};
 use hustings_agent::{Agent, AgentConfig, CouncilPart, GroupConfig, ProtocolConfig};
@@ -426,14 +424,7 @@ impl CouncilCommand {
     }
 
     fn print(&self, status: &CentreStatus) -> Result<(), Failure> {
-        let line = match self.format {
-            Printed::Text => in_words(status),
-            // Serialisation cannot fail: the value is plain data.
-            Printed::Json => serde_json::to_string(status).unwrap_or_default(),
-        };
-        let mut out = std::io::stdout().lock();
-        let printed = writeln!(out, "{line}").and_then(|()| out.flush());
-        printed.map_err(|error| Failure::output(&error))
+        self.format.print(status, |it| format!("council of {}: {}\n", it.group, seats_in_words(it)))
     }
 }
 
@@ -475,11 +466,6 @@ fn heed_other(status: &CentreStatus) -> Result<(), Failure> {
             other.name, status.group
         ))),
     }
-}
-
-/// Describes the council in one line.
-fn in_words(status: &CentreStatus) -> String {
-    format!("council of {}: {}", status.group, seats_in_words(status))
 }
 
 /// Lists the members that hold seats, per class.

@@ -1,7 +1,7 @@
 //! `hustings reproduce`: tests the claims of the source documents.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -9,7 +9,7 @@ use hustings_evidence::{
     self as evidence, Budget, Claim, Extent, Finding, Report, Selection, Telling,
 };
 
-use crate::failure::{Failure, say};
+use crate::failure::{Failure, print, say};
 use crate::options::values;
 use crate::progress;
 
@@ -97,14 +97,10 @@ impl Reproduce {
     ) -> Result<(), Failure> {
         let telling =
             if selection.is_particular { Telling::WithEvidence } else { Telling::Briefly };
-        let text = match self.format {
+        print(&match self.format {
             VerdictFormat::Text => evidence::text(budget, findings, telling),
             VerdictFormat::Json => Report::new(budget, findings).to_json(),
-        };
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())
-            .and_then(|()| out.flush())
-            .map_err(|error| Failure::output(&error))
+        })
     }
 }
 

@@ -1,7 +1,5 @@
 //! `hustings status`: prints the state of a running agent.
 
-use std::io::Write;
-
 use clap::Args;
 use hustings_agent::counters::Counters;
 use hustings_agent::group::health::in_words as span_in_words;
@@ -27,13 +25,7 @@ impl Status {
     pub(super) fn run(self) -> Result<(), Failure> {
         let client = self.agent.client();
         let status: AgentStatus = client.get("/v1/status").map_err(|why| client.failure(why))?;
-        let text = match self.format {
-            Printed::Text => table(&status),
-            // Serialisation cannot fail: the value is plain data.
-            Printed::Json => serde_json::to_string(&status).unwrap_or_default() + "\n",
-        };
-        let printed = write!(std::io::stdout(), "{text}");
-        printed.map_err(|error| Failure::output(&error))
+        self.format.print(&status, table)
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod voter_query;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use clap::{Args, Subcommand};
@@ -15,7 +15,7 @@ use hustings_protocol::tenure::{Durable, counter};
 
 use self::voter_query::{Answers, voter_query};
 use super::agent::runtime;
-use crate::failure::{Failure, say};
+use crate::failure::{Failure, print, say};
 use crate::options::agent::AgentOptions;
 use crate::options::values;
 
@@ -248,7 +248,7 @@ impl<'a> Seat<'a> {
         kept.map_err(|error| Failure::Failed(in_words(&error)))?;
         let path = voter_file::path(self.state, &self.group.name);
         print(&format!(
-            "{}: voter `{}` of group `{}` begins at counter {}",
+            "{}: voter `{}` of group `{}` begins at counter {}\n",
             path.display(),
             self.member,
             self.group.name,
@@ -484,12 +484,8 @@ impl Show {
         let seat = Seat::of(&config)?;
         let durable = seat.open().map_err(|error| Failure::Failed(in_words(&error)))?;
         print(&format!(
-            "voter `{}` of group `{}`: promised counter {}, granted {} at most",
+            "voter `{}` of group `{}`: promised counter {}, granted {} at most\n",
             seat.member, seat.group.name, durable.counter, durable.longest_ttl
         ))
     }
-}
-
-fn print(line: &str) -> Result<(), Failure> {
-    writeln!(io::stdout(), "{line}").map_err(|error| Failure::output(&error))
 }

@@ -1,6 +1,5 @@
 //! `hustings draw verify`: reports the conclusions that transcripts prove.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -59,13 +58,7 @@ impl Verify {
             transcripts.push((path.display().to_string(), content));
         }
         let found = verify(&ring, &transcripts);
-        let text = match self.format {
-            Printed::Text => in_words(&found),
-            // Serialisation cannot fail: the value is plain data.
-            Printed::Json => serde_json::to_string(&found).unwrap_or_default() + "\n",
-        };
-        let printed = write!(std::io::stdout(), "{text}");
-        printed.map_err(|error| Failure::output(&error))?;
+        self.format.print(&found, in_words)?;
         match found.is_clean() {
             true => Ok(()),
             false => Err(Failure::Exit(1)),

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use hustings_protocol::{Instant, MemberId};
 
 use super::clocks::{nanoseconds, offsets};
-use super::source::{Read, Source, identities};
+use super::identities::identities;
+use super::source::{Read, Source};
 
 /// The merged trace of a group, with notes for its reader.
 #[derive(Debug)]
