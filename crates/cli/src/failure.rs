@@ -27,6 +27,16 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// Reports that the command failed with this error.
+    pub(crate) fn failed(error: impl Display) -> Self {
+        Self::Failed(error.to_string())
+    }
+
+    /// Reports that the command line leads to this error.
+    pub(crate) fn usage(error: impl Display) -> Self {
+        Self::Usage(error.to_string())
+    }
+
     /// Reports that a file given with `option` cannot be used.
     pub(crate) fn file(option: &str, path: &Path, reason: impl Display) -> Self {
         Self::Usage(format!("{option} {}: {reason}", path.display()))

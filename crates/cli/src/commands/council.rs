@@ -345,7 +345,7 @@ impl CouncilCommand {
         }
         config.http = config.http.filter(|_| self.options.names_http());
         config.metrics = config.metrics.filter(|_| self.options.names_metrics());
-        config.check().map_err(|unfit| Failure::Usage(unfit.to_string()))?;
+        config.check().map_err(Failure::usage)?;
         Ok(config)
     }
 
@@ -361,7 +361,7 @@ impl CouncilCommand {
         let done = tokio::select! {
             done = self.attend(&mut council) => done,
             ended = agent.ended() => {
-                return ended.map_err(|error| Failure::Failed(error.to_string()));
+                return ended.map_err(Failure::failed);
             }
             () = signals.next() => Ok(()),
         };
@@ -453,7 +453,7 @@ fn misfit(error: &ConfigError) -> Failure {
 
 async fn stop(agent: Agent, signals: &mut Signals) -> Result<(), Failure> {
     tokio::select! {
-        stopped = agent.stop() => stopped.map_err(|error| Failure::Failed(error.to_string())),
+        stopped = agent.stop() => stopped.map_err(Failure::failed),
         () = signals.next() => Err(Failure::Failed("stopped in the middle of letting go of seats".to_owned())),
     }
 }
@@ -473,20 +473,11 @@ pub(super) fn seats_in_words(status: &CentreStatus) -> String {
     let several = status.chambers.len() > 1;
     let chambers = status.chambers.iter().map(|chamber| {
         let ChamberStatus { class, least, most, seats } = chamber;
-        let of_class = match several {
-            true => format!("class {class}: "),
-            false => String::new(),
-        };
-        let enough = match chamber.is_filled() {
-            true => "",
-            false => ", too few",
-        };
+        let of_class = if several { format!("class {class}: ") } else { String::new() };
+        let enough = if chamber.is_filled() { "" } else { ", too few" };
         let mut names: Vec<&str> = seats.iter().map(|it| it.member.name.as_str()).collect();
         names.sort_unstable();
-        let names = match names.is_empty() {
-            true => "nobody".to_owned(),
-            false => names.join(" "),
-        };
+        let names = if names.is_empty() { "nobody".to_owned() } else { names.join(" ") };
         format!("{of_class}{} seats of {least}..{most}{enough}: {names}", seats.len())
     });
     chambers.collect::<Vec<String>>().join("; ")

@@ -125,7 +125,7 @@ fn publish(
         fs::write(&path, content)
             .map_err(|error| Failure::Failed(format!("--out {}: {error}", path.display())))
     };
-    let drawings = selection.draw(budget).map_err(|error| Failure::Failed(error.to_string()))?;
+    let drawings = selection.draw(budget).map_err(Failure::failed)?;
     for drawing in &drawings {
         write(&format!("{}.svg", drawing.name), &drawing.svg)?;
     }

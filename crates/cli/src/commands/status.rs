@@ -43,13 +43,10 @@ fn table(status: &AgentStatus) -> String {
 fn describe(group: &GroupStatus, now: Instant) -> String {
     let leadership = &group.leadership;
     let elects = group.protocol != "none";
-    let mut text = match elects {
-        false => format!("\ngroup {}: no leader is elected\n", leadership.group),
-        true => format!(
-            "\n{}, for {:.1} s\n",
-            in_words(leadership),
-            (now - leadership.since).as_secs_f64()
-        ),
+    let mut text = if elects {
+        format!("\n{}, for {:.1} s\n", in_words(leadership), (now - leadership.since).as_secs_f64())
+    } else {
+        format!("\ngroup {}: no leader is elected\n", leadership.group)
     };
     let health = &group.health;
     text += &format!("  health    {}: {}\n", health.level.name(), health.summary);
@@ -58,10 +55,7 @@ fn describe(group: &GroupStatus, now: Instant) -> String {
     }
     let heard_of: Vec<String> = group.peers.iter().map(|it| peer(it, now)).collect();
     // Followers are silent, so this is not a list of the group.
-    let heard_of = match heard_of.is_empty() {
-        true => "nobody".to_owned(),
-        false => heard_of.join(", "),
-    };
+    let heard_of = if heard_of.is_empty() { "nobody".to_owned() } else { heard_of.join(", ") };
     text +=
         &format!("  protocol  {}, by {}\n  heard of  {heard_of}\n", group.protocol, group.reach);
     if elects {
@@ -227,10 +221,7 @@ fn tenure_in_words(tenure: &TenureStatus, now: Instant) -> String {
         );
     }
     // Once a member holds tenure, the reason why this member did not get it is history.
-    let label = match tenure.holder.is_some() {
-        true => "earlier",
-        false => "refused",
-    };
+    let label = if tenure.holder.is_some() { "earlier" } else { "refused" };
     for refusal in tenure.refusals.iter().rev().take(3) {
         let ago = span_in_words(now - refusal.at);
         text += &format!("  {label:<9} {ago} ago, {} in a row: {}\n", refusal.times, refusal.why);

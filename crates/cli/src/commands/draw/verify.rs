@@ -59,10 +59,7 @@ impl Verify {
         }
         let found = verify(&ring, &transcripts);
         self.format.print(&found, in_words)?;
-        match found.is_clean() {
-            true => Ok(()),
-            false => Err(Failure::Exit(1)),
-        }
+        if found.is_clean() { Ok(()) } else { Err(Failure::Exit(1)) }
     }
 }
 
@@ -71,9 +68,10 @@ fn in_words(found: &Verification) -> String {
     let first = found.transcripts.first().map(|it| it.session);
     let is_one = found.transcripts.iter().all(|it| Some(it.session) == first);
     for heard in &found.transcripts {
-        let session = match is_one {
-            true => String::new(),
-            false => format!(" in sitting {:.8}", heard.session.to_string()),
+        let session = if is_one {
+            String::new()
+        } else {
+            format!(" in sitting {:.8}", heard.session.to_string())
         };
         text += &format!(
             "  {}: {} entries, signed by {}{session}: {}\n",

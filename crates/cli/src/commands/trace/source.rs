@@ -61,9 +61,10 @@ impl Source {
                 }
             }
         }
-        match source.lines.is_empty() {
-            true => Err(format!("{}: no line of a trace in it", source.name)),
-            false => Ok(source),
+        if source.lines.is_empty() {
+            Err(format!("{}: no line of a trace in it", source.name))
+        } else {
+            Ok(source)
         }
     }
 
