@@ -50,7 +50,7 @@ pub(crate) trait Described {
     ///
     /// # Errors
     /// Names the setting that the simulator does not support or has no room for.
-    fn simulate(&self, simulation: &Simulation<'_>) -> Result<(), Failure>;
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure>;
 }
 
 /// The cost of an election by its closed form.

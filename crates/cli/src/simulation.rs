@@ -13,13 +13,13 @@ use hustings_sim::{Scenario, ScenarioError, Seeds};
 
 use crate::elections::Described;
 use crate::failure::{Failure, say};
-use crate::options::{Conditions, ConditionsExt, ExperimentOptions, values};
+use crate::options::{Conditions, ConditionsExt, ExperimentOptions, require_unasked, values};
 use crate::progress;
 use crate::report::{Findings, Parameters, Report};
 
 /// The options that only the simulator has.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Experiment")]
+#[command(next_help_heading = "Experiment", after_long_help = METRICS)]
 pub(crate) struct SimulationOptions {
     /// Stop a run at this simulated time if the group is not at rest before. Default for rings: 20
     /// times the time once round, and for bully: 100 times both time-outs, each after the last line
@@ -43,27 +43,21 @@ pub(crate) struct SimulationOptions {
     trace: Option<PathBuf>,
 }
 
+const METRICS: &str = include_str!("commands/sim_metrics.txt").trim_ascii_end();
+
 /// A hundred years, the longest duration that an option accepts. With this limit, times in a run
 /// never overflow.
 const LONGEST_RUN: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The settings of a simulation that do not depend on the protocol.
-pub(crate) struct Simulation<'a> {
-    options: &'a SimulationOptions,
-    experiment: &'a ExperimentOptions,
+pub(crate) struct Simulation {
+    pub(crate) options: SimulationOptions,
+    pub(crate) experiment: ExperimentOptions,
     /// The network and the faults.
-    pub(crate) conditions: &'a Conditions,
+    pub(crate) conditions: Conditions,
 }
 
-impl<'a> Simulation<'a> {
-    pub(crate) fn new(
-        options: &'a SimulationOptions,
-        experiment: &'a ExperimentOptions,
-        conditions: &'a Conditions,
-    ) -> Self {
-        Self { options, experiment, conditions }
-    }
-
+impl Simulation {
     /// Returns true if the user asked for a trace of the first run.
     pub(crate) fn is_traced(&self) -> bool {
         self.options.trace.is_some()
@@ -71,13 +65,9 @@ impl<'a> Simulation<'a> {
 
     /// Refuses `--scenario` and `--until` for a protocol that does not support them.
     pub(crate) fn require_no_script(&self, protocol: &str) -> Result<(), Failure> {
-        let SimulationOptions { until, scenario, .. } = self.options;
-        let option = match (until, scenario) {
-            (Some(_), _) => "--until",
-            (None, Some(_)) => "--scenario",
-            (None, None) => return Ok(()),
-        };
-        Err(Failure::Usage(format!("{protocol} cannot be simulated with {option}: leave it out")))
+        let SimulationOptions { until, scenario, .. } = &self.options;
+        let options = [("--until", until.is_some()), ("--scenario", scenario.is_some())];
+        require_unasked(protocol, &options)
     }
 
     /// Executes all runs of an election that can follow a script, and prints the report.
@@ -86,7 +76,7 @@ impl<'a> Simulation<'a> {
         described: &impl Described,
         election: E,
     ) -> Result<(), Failure> {
-        let SimulationOptions { until, scenario, .. } = self.options;
+        let SimulationOptions { until, scenario, .. } = &self.options;
         let script = match scenario {
             Some(path) => read_scenario(path, election.members())?,
             None => Scenario::default(),
@@ -99,7 +89,7 @@ impl<'a> Simulation<'a> {
                 lasts.as_secs_f64() / (365.0 * 24.0 * 3600.0)
             )));
         }
-        let trial = Trial::new(election, *self.conditions, script, *until);
+        let trial = Trial::new(election, self.conditions, script, *until);
         let scenario = scenario.as_ref().map(|path| path.display().to_string());
         let own = Parameters::new()
             .with("detect", values::show_detection(trial.detection))
@@ -128,7 +118,7 @@ impl<'a> Simulation<'a> {
         note: &str,
     ) -> Result<(), Failure> {
         let interruption = progress::interruption()?;
-        let ExperimentOptions { runs, seed, threads, format } = *self.experiment;
+        let ExperimentOptions { runs, seed, threads, format } = self.experiment;
         if let Some(path) = &self.options.trace {
             let file = File::create(path).map_err(|error| Failure::file("--trace", path, error))?;
             study
@@ -137,8 +127,8 @@ impl<'a> Simulation<'a> {
         }
         let progress = progress::bar(runs, "{wide_bar} {pos}/{len} runs, {eta} left");
         let asked = Runs { count: runs, seed, threads };
-        let measurement = measure(study, asked, &interruption, || progress.inc(1))
-            .map_err(|error| Failure::Failed(error.to_string()))?;
+        let measurement =
+            measure(study, asked, &interruption, || progress.inc(1)).map_err(Failure::failed)?;
         progress.finish_and_clear();
         let done = measurement.runs;
         // Every setting in effect, except the number of threads, on which no result depends.

@@ -164,7 +164,7 @@ impl Described for Bully {
         ))
     }
 
-    fn simulate(&self, simulation: &Simulation<'_>) -> Result<(), Failure> {
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
         let asks_all = self.initiator != BullyInitiator::SecondHighest;
         if asks_all && self.members > MOST_MEMBERS_ASKING {
             return Err(Failure::Usage(format!(

@@ -521,7 +521,7 @@ impl Described for Poll {
         }
     }
 
-    fn simulate(&self, simulation: &Simulation<'_>) -> Result<(), Failure> {
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
         simulation.require_no_script(self.name())?;
         let poll = if self.is_by_hosts(simulation.is_traced())? {
             let trial = self.by_hosts(simulation.conditions.mean_delay())?;

@@ -86,7 +86,8 @@ pub(crate) struct ProbabilisticOptions {
     /// The member that calls the next round after a failed one, among those that notice. With
     /// delay, members that miss the first call also call: 1.6 calls on average at a multicast loss
     /// of 0.15, 2.8 at 0.3, for any hesitation
-    #[arg(long = "reinitiate", value_parser = one_of::<Recall>(), default_value = "delay")]
+    #[arg(long = "reinitiate", value_name = "REINITIATE", value_parser = one_of::<Recall>(),
+          default_value = "delay")]
     recall: Recall,
 
     /// The members that a drawn member answers, if their choice is no better than its own
@@ -372,9 +373,9 @@ impl Described for Probabilistic {
         round::closed_form(self, conditions)
     }
 
-    fn simulate(&self, simulation: &Simulation<'_>) -> Result<(), Failure> {
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
         simulation.require_no_script(NAME)?;
-        simulation.conduct(self, &Rounds::new(self.trial(simulation.conditions)?))
+        simulation.conduct(self, &Rounds::new(self.trial(&simulation.conditions)?))
     }
 }
 

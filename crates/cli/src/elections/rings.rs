@@ -225,7 +225,7 @@ impl Described for ChangRoberts {
         ))
     }
 
-    fn simulate(&self, simulation: &Simulation<'_>) -> Result<(), Failure> {
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
         simulation.elect(self, *self)
     }
 }
@@ -254,7 +254,7 @@ impl Described for ModifiedRing {
         ))
     }
 
-    fn simulate(&self, simulation: &Simulation<'_>) -> Result<(), Failure> {
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
         let (members, starters) = (self.ring.members, self.ring.starters());
         let most = MOST_LIST_ENTRIES / u64::from(members);
         if starters > most {

@@ -403,8 +403,8 @@ impl Described for Wagner {
         Ok(form)
     }
 
-    fn simulate(&self, simulation: &Simulation<'_>) -> Result<(), Failure> {
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
         simulation.require_no_script(NAME)?;
-        simulation.conduct(self, &Draws::new(self.trial(simulation.conditions)?))
+        simulation.conduct(self, &Draws::new(self.trial(&simulation.conditions)?))
     }
 }

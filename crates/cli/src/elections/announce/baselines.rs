@@ -49,7 +49,7 @@ impl SuppressionOptions {
             suppress: self.suppress_interval,
             wake: self.wake.settle(Priority(u64::from(self.members) - 1)),
         };
-        config.check().map_err(|error| Failure::Usage(error.to_string()))?;
+        config.check().map_err(Failure::usage)?;
         super::require_room(self.members, config.suppress, conditions)?;
         Ok(Suppressing::new(self.members, config, conditions))
     }
@@ -82,7 +82,7 @@ impl Described for Suppressing {
         chapter::suppression(self, conditions)
     }
 
-    fn simulate(&self, simulation: &Simulation<'_>) -> Result<(), Failure> {
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
         simulation.elect(self, *self)
     }
 }
@@ -135,7 +135,7 @@ impl AnnounceListenOptions {
         conditions.require_multicast_alone("announce-listen")?;
         let (announce, ListenFor(listen)) = (self.announce_interval, self.listen_interval);
         let config = announce_listen::Config { announce, listen };
-        config.check().map_err(|error| Failure::Usage(error.to_string()))?;
+        config.check().map_err(Failure::usage)?;
         let churn = self.churn.settle(announce)?;
         churn::require_notice(churn, listen.is_some(), Repeat::Times(0))?;
         Ok(AnnounceListening {
@@ -176,7 +176,7 @@ impl Described for AnnounceListening {
         chapter::announce_listen(self, conditions)
     }
 
-    fn simulate(&self, simulation: &Simulation<'_>) -> Result<(), Failure> {
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
         simulation.elect(self, *self)
     }
 }

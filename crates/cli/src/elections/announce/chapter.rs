@@ -67,8 +67,7 @@ pub(super) fn suppression(
     let model = model(election.members, suppress, suppress, wake, conditions)?;
     let mut form = ClosedForm::default();
     let algorithm = Algorithm::Sup;
-    let sent = messages::messages_until_heard(algorithm, &model);
-    form.enter("messages", sent);
+    form.enter("messages", messages::messages_until_heard(algorithm, &model));
     form.enter("tmax", delay::last_send(algorithm, &model));
     form.enter("delay", delay::leadership_delay(algorithm, &model));
     if form.values.is_empty() {
@@ -152,24 +151,24 @@ fn enter_election(form: &mut ClosedForm, algorithm: Algorithm, model: &Model, un
     let if_undisturbed = |value: Option<f64>| value.filter(|_| undisturbed);
     let if_same = |value: Option<f64>| value.filter(|_| hears_the_same);
 
-    let sent = messages::messages_until_heard(algorithm, model);
-    form.enter("messages", if_undisturbed(sent));
+    form.enter("messages", if_undisturbed(messages::messages_until_heard(algorithm, model)));
     form.enter("tmax", if_same(delay::last_send(algorithm, model)));
-    let heard = delay::leadership_delay(algorithm, model);
-    form.enter("delay", if_same(heard));
-    let as_printed = printed::leadership_delay(algorithm, model);
-    form.enter_printed("delay", as_printed);
+    form.enter("delay", if_same(delay::leadership_delay(algorithm, model)));
+    form.enter_printed("delay", printed::leadership_delay(algorithm, model));
     form.enter("rounds", if_same(Some(rounds::rounds(model))));
     form.enter("avg_rounds", if_same(Some(rounds::average_rounds(model))));
-    let first = messages::first_round_messages(algorithm, model);
-    form.enter("first_round_messages", if_undisturbed(first));
+    form.enter(
+        "first_round_messages",
+        if_undisturbed(messages::first_round_messages(algorithm, model)),
+    );
     if algorithm == Algorithm::LeS {
-        let as_printed = printed::first_round_messages_of_le_s(model);
-        form.enter_printed("first_round_messages", as_printed);
+        form.enter_printed("first_round_messages", printed::first_round_messages_of_le_s(model));
         enter_without_delay(form, model);
     }
-    let first_sent = delay::last_send_of_first_round(algorithm, model);
-    form.enter("first_round_tmax", if_undisturbed(first_sent));
+    form.enter(
+        "first_round_tmax",
+        if_undisturbed(delay::last_send_of_first_round(algorithm, model)),
+    );
     let by_tmax = match algorithm {
         Algorithm::LeS => messages::messages_of_le_s_until_sent(model),
         Algorithm::LeA | Algorithm::LeM | Algorithm::Sup | Algorithm::Al => None,
@@ -200,13 +199,10 @@ fn enter_later(form: &mut ClosedForm, algorithm: Algorithm, model: &Model, confi
     if let Listen::For(span) = config.listen {
         enter_departures(form, algorithm, model, span.as_secs_f64(), config.farewell);
     }
-    let greater = reestablishment::greater_joiner(algorithm, model);
-    form.enter("join_greater", greater);
-    let as_printed = suppresses.then(|| printed::greater_joiner(model));
-    form.enter_printed("join_greater", as_printed);
+    form.enter("join_greater", reestablishment::greater_joiner(algorithm, model));
+    form.enter_printed("join_greater", suppresses.then(|| printed::greater_joiner(model)));
     form.enter("join_lesser", Some(reestablishment::lesser_joiner(model)));
-    let as_printed = suppresses.then(|| printed::lesser_joiner(model));
-    form.enter_printed("join_lesser", as_printed);
+    form.enter_printed("join_lesser", suppresses.then(|| printed::lesser_joiner(model)));
 }
 
 /// Enters the values for a leader that is gone, or is missed although it is up.
@@ -220,25 +216,33 @@ fn enter_departures(
     let suppresses = algorithm == Algorithm::LeS;
     let loss = model.loss.probability();
     if loss > 0.0 || listen < model.announce_interval {
-        let any = reestablishment::inconsistent_fraction_of_any(model, listen);
-        form.enter("inconsistent", Some(any));
-        let one = reestablishment::inconsistent_fraction(model, listen);
-        form.enter("inconsistent_false", Some(one));
-        let as_printed = printed::inconsistent_fraction(model, listen);
-        form.enter_printed("inconsistent_false", Some(as_printed));
-        let astray = reestablishment::false_departure(model, listen);
-        form.enter("reestablishment_false", Some(astray));
-        let as_printed = printed::false_departure(model, listen);
-        form.enter_printed("reestablishment_false", Some(as_printed));
+        form.enter(
+            "inconsistent",
+            Some(reestablishment::inconsistent_fraction_of_any(model, listen)),
+        );
+        form.enter(
+            "inconsistent_false",
+            Some(reestablishment::inconsistent_fraction(model, listen)),
+        );
+        form.enter_printed(
+            "inconsistent_false",
+            Some(printed::inconsistent_fraction(model, listen)),
+        );
+        form.enter("reestablishment_false", Some(reestablishment::false_departure(model, listen)));
+        form.enter_printed("reestablishment_false", Some(printed::false_departure(model, listen)));
     }
     // The remaining members must agree, and there must be at least two.
     if model.members > 2 && farewell == Repeat::Times(0) {
         let left = Model { members: model.members - 1, ..*model };
         let at = model.announce_interval / 2.0;
-        let gone = reestablishment::leader_departure(algorithm, &left, listen, at);
-        form.enter("reestablishment_departure", gone);
-        let as_printed = suppresses.then(|| printed::leader_departure(&left, listen, at));
-        form.enter_printed("reestablishment_departure", as_printed);
+        form.enter(
+            "reestablishment_departure",
+            reestablishment::leader_departure(algorithm, &left, listen, at),
+        );
+        form.enter_printed(
+            "reestablishment_departure",
+            suppresses.then(|| printed::leader_departure(&left, listen, at)),
+        );
     }
 }
 

@@ -321,7 +321,7 @@ impl AnnounceOptions {
     }
 
     fn require_sense(&self, config: &Config, priority: PriorityKind) -> Result<(), Failure> {
-        config.check().map_err(|error| Failure::Usage(error.to_string()))?;
+        config.check().map_err(Failure::usage)?;
         if self.leaders > self.members {
             return Err(Failure::Usage(format!(
                 "--leaders {} is more than --members {}: choose from 1 to {}",
@@ -417,26 +417,21 @@ impl Described for Announced {
                 said.push(what);
             }
         };
-        let listens = config.listen != Listen::Never;
-        say_if(listens, format!("T_L {}", show_listen(config.listen)));
-        let wakes = config.wake != Wake::Uniform;
-        say_if(wakes, format!("wake-up {}", show_wake(config.wake)));
-        let priority = self.election.priority != PriorityKind::Id;
-        say_if(priority, format!("merit {}", self.election.priority.name()));
+        say_if(config.listen != Listen::Never, format!("T_L {}", show_listen(config.listen)));
+        say_if(config.wake != Wake::Uniform, format!("wake-up {}", show_wake(config.wake)));
+        let priority = self.election.priority;
+        say_if(priority != PriorityKind::Id, format!("merit {}", priority.name()));
         say_if(config.leaders > 1, format!("{} leaders", config.leaders));
         let (join, _) = self.joining();
         say_if(join != Join::Announce, format!("join {}", name_of(&join)));
-        let at_once = config.correction == Correction::AtOnce;
-        say_if(at_once, "corrected at once".to_owned());
-        let stays = config.takeover == Takeover::Never;
-        say_if(stays, "no takeover".to_owned());
+        say_if(config.correction == Correction::AtOnce, "corrected at once".to_owned());
+        say_if(config.takeover == Takeover::Never, "no takeover".to_owned());
         let says_goodbye = match config.farewell {
             Repeat::Times(times) => format!("{times} goodbyes"),
             Repeat::Measured { .. } => "goodbyes measured".to_owned(),
         };
         say_if(config.farewell != Repeat::Times(0), says_goodbye);
-        let ignored = config.heartbeat == Heartbeat::Ignored;
-        say_if(ignored, "heartbeats ignored".to_owned());
+        say_if(config.heartbeat == Heartbeat::Ignored, "heartbeats ignored".to_owned());
         said.join(", ") + &churn::sentence(self.election.churn)
     }
 
@@ -444,7 +439,7 @@ impl Described for Announced {
         chapter::election(&self.election, conditions)
     }
 
-    fn simulate(&self, simulation: &Simulation<'_>) -> Result<(), Failure> {
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
         simulation.elect(self, self.election)
     }
 }
