@@ -16,7 +16,7 @@ pub(super) fn identities(line: &mut Read, each: &mut impl FnMut(&mut MemberId)) 
     match &mut line.outcome {
         Some(Outcome::Nominee(nominee)) => each(&mut nominee.id),
         Some(Outcome::TenureRefused(Refused::Held { holder, .. })) => each(holder),
-        Some(_) | None => {} // these name nobody
+        Some(_) | None => {} // these name no member
     }
     if let Some(message) = &mut line.message {
         in_value(message, each);
