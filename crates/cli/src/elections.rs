@@ -3,7 +3,7 @@
 
 mod announce;
 mod bully;
-mod council;
+mod polls;
 mod probabilistic;
 mod rings;
 mod wagner;
@@ -11,32 +11,22 @@ mod wagner;
 use clap::{Args, Subcommand};
 use hustings_protocol::Duration;
 use hustings_protocol::config::Reports;
-use hustings_sim::elections::Election;
 
 use crate::failure::Failure;
-use crate::options::{Common, Conditions, Named, no_closed_form, one_of, values};
+use crate::options::{
+    Common, Conditions, ExperimentOptions, Named, no_closed_form, one_of, values,
+};
 use crate::report::Parameters;
-pub(crate) use council::Poll;
-pub(crate) use probabilistic::Probabilistic;
-pub(crate) use wagner::Wagner;
+use crate::simulation::Simulation;
 
 /// An election by one protocol with all options settled, as the command line presents it.
 pub(crate) trait Described {
-    /// The simulator's type for the election.
-    type Election: Election;
-
-    /// Returns the election for the simulator.
-    fn election(&self) -> Self::Election;
-
     /// The protocol's name on the command line.
     fn name(&self) -> &'static str;
 
-    /// Checks that a run fits into memory.
-    ///
-    /// # Errors
-    /// Names the option that asks for too much.
-    fn require_room(&self) -> Result<(), Failure> {
-        Ok(())
+    /// Returns the conditions that the election's own options leave of the given ones.
+    fn conditions(&self, given: Conditions) -> Conditions {
+        given
     }
 
     /// All settings, for the record.
@@ -45,11 +35,22 @@ pub(crate) trait Described {
     /// The settings in one sentence for people.
     fn sentence(&self) -> String;
 
+    /// The settings on which the closed form depends, in one sentence for people.
+    fn sentence_in_theory(&self) -> String {
+        self.sentence()
+    }
+
     /// Evaluates the closed form of the election's cost.
     ///
     /// # Errors
     /// If there is no closed form under these conditions.
     fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure>;
+
+    /// Simulates the election and prints its cost.
+    ///
+    /// # Errors
+    /// Names the setting that the simulator does not support or has no room for.
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure>;
 }
 
 /// The cost of an election by its closed form.
@@ -61,28 +62,16 @@ pub(crate) struct ClosedForm {
     pub(crate) missing: Vec<&'static str>,
 }
 
-fn named<const COUNT: usize>(values: [(&str, f64); COUNT]) -> Vec<(String, f64)> {
-    values.map(|(name, value)| (name.to_owned(), value)).to_vec()
-}
+impl ClosedForm {
+    fn of<const COUNT: usize>(values: [(&str, f64); COUNT]) -> Self {
+        let mut form = Self::default();
+        form.add(values);
+        form
+    }
 
-/// A task that runs with any election. `O`: the task's own options.
-pub(crate) trait Task<O> {
-    /// Runs the task.
-    fn run<D: Described>(self, described: &D, common: &Common, own: &O) -> Result<(), Failure>;
-
-    /// Runs the task with the election that proceeds in rounds.
-    fn run_in_rounds(
-        self,
-        election: &Probabilistic,
-        common: &Common,
-        own: &O,
-    ) -> Result<(), Failure>;
-
-    /// Runs the task with a centre that elects a few of many hosts.
-    fn run_poll(self, poll: &Poll, common: &Common, own: &O) -> Result<(), Failure>;
-
-    /// Runs the task with the draw, in which members may cheat.
-    fn run_draw(self, draw: &Wagner, common: &Common, own: &O) -> Result<(), Failure>;
+    fn add<const COUNT: usize>(&mut self, values: [(&str, f64); COUNT]) {
+        self.values.extend(values.map(|(name, value)| (name.to_owned(), value)));
+    }
 }
 
 /// The names of the protocols, for the usage line.
@@ -99,26 +88,26 @@ pub(crate) enum Choice<O: Args> {
     Bully(With<bully::BullyOptions, O>),
     /// No list of members: a member that has heard of no better one announces itself, at once
     /// (LE-A)
-    Announce(With<announce::LeAOptions, O>),
+    Announce(With<announce::AnnounceOptions, O>),
     /// As announce, but each member first waits for its own time: far fewer messages, later (LE-S)
-    Suppress(With<announce::LeSOptions, O>),
+    Suppress(With<announce::AnnounceOptions, O>),
     /// As suppress, but the first member to wake up wins: the fewest messages, an arbitrary leader
     /// (LE-M)
-    Earliest(With<announce::LeMOptions, O>),
+    Earliest(With<announce::AnnounceOptions, O>),
     /// Baseline: a member that has heard no other by its wake-up speaks once (SUP)
     Suppression(With<announce::SuppressionOptions, O>),
     /// Baseline: every member announces itself for ever (AL)
     AnnounceListen(With<announce::AnnounceListenOptions, O>),
     /// Groups of any size: a few members drawn by a hash agree on a leader and tell all others
-    Probabilistic(With<probabilistic::Options, O>),
+    Probabilistic(With<probabilistic::ProbabilisticOptions, O>),
     /// A few representatives out of any number of hosts: a centre multicasts, hosts draw whether to
     /// reply
-    Council(With<council::Options, O>),
+    Council(With<polls::CouncilOptions, O>),
     /// Baseline of council: fewer and fewer bits of a key have to be equal, until a host replies
-    Bolot(With<council::BolotOptions, O>),
+    Bolot(With<polls::BolotOptions, O>),
     /// Ring of members that do not trust each other: a fair draw, or all honest members learn of a
     /// fault
-    Wagner(With<wagner::Options, O>),
+    Wagner(With<wagner::WagnerOptions, O>),
 }
 
 /// A protocol's own options together with the shared ones.
@@ -132,65 +121,53 @@ pub(crate) struct With<E: Args, O: Args> {
     own: O,
 }
 
+/// The election that the user chose, with all options settled. `O`: the command's own options.
+pub(crate) struct Settled<O> {
+    pub(crate) election: Box<dyn Described>,
+    pub(crate) conditions: Conditions,
+    pub(crate) experiment: ExperimentOptions,
+    pub(crate) own: O,
+}
+
 impl<O: Args> Choice<O> {
-    /// Runs `task` with the election that the user chose.
-    pub(crate) fn undertake(self, task: impl Task<O>) -> Result<(), Failure> {
+    /// Settles the options of the election that the user chose.
+    pub(crate) fn settle(self) -> Result<Settled<O>, Failure> {
         match self {
-            Self::ChangRoberts(with) => {
-                let election = with.election.settle(&with.common.conditions())?;
-                task.run(&election, &with.common, &with.own)
-            }
-            Self::ModifiedRing(with) => {
-                let election = with.election.settle(&with.common.conditions())?;
-                task.run(&election, &with.common, &with.own)
-            }
-            Self::Bully(with) => {
-                let election = with.election.settle(&with.common.conditions())?;
-                task.run(&election, &with.common, &with.own)
-            }
-            Self::Announce(with) => {
-                let election = with.election.settle(&with.common.conditions())?;
-                task.run(&election, &with.common, &with.own)
-            }
-            Self::Suppress(with) => {
-                let election = with.election.settle(&with.common.conditions())?;
-                task.run(&election, &with.common, &with.own)
-            }
-            Self::Earliest(with) => {
-                let election = with.election.settle(&with.common.conditions())?;
-                task.run(&election, &with.common, &with.own)
-            }
-            Self::Suppression(with) => {
-                let election = with.election.settle(&with.common.conditions())?;
-                task.run(&election, &with.common, &with.own)
-            }
-            Self::AnnounceListen(with) => {
-                let election = with.election.settle(&with.common.conditions())?;
-                task.run(&election, &with.common, &with.own)
-            }
-            Self::Probabilistic(with) => {
-                let election = with.election.settle(&with.common.conditions())?;
-                task.run_in_rounds(&election, &with.common, &with.own)
-            }
-            Self::Council(with) => {
-                let poll = with.election.settle(&with.common.conditions())?;
-                task.run_poll(&poll, &with.common, &with.own)
-            }
-            Self::Bolot(with) => {
-                let poll = with.election.settle(&with.common.conditions())?;
-                task.run_poll(&poll, &with.common, &with.own)
-            }
-            Self::Wagner(with) => {
-                let draw = with.election.settle(&with.common.conditions())?;
-                task.run_draw(&draw, &with.common, &with.own)
-            }
+            Self::ChangRoberts(with) => with.settle(rings::ChangRobertsOptions::settle),
+            Self::ModifiedRing(with) => with.settle(rings::ModifiedRingOptions::settle),
+            Self::Bully(with) => with.settle(bully::BullyOptions::settle),
+            Self::Announce(with) => with.settle(announce::AnnounceOptions::announce),
+            Self::Suppress(with) => with.settle(announce::AnnounceOptions::suppress),
+            Self::Earliest(with) => with.settle(announce::AnnounceOptions::earliest),
+            Self::Suppression(with) => with.settle(announce::SuppressionOptions::settle),
+            Self::AnnounceListen(with) => with.settle(announce::AnnounceListenOptions::settle),
+            Self::Probabilistic(with) => with.settle(probabilistic::ProbabilisticOptions::settle),
+            Self::Council(with) => with.settle(polls::CouncilOptions::settle),
+            Self::Bolot(with) => with.settle(polls::BolotOptions::settle),
+            Self::Wagner(with) => with.settle(wagner::WagnerOptions::settle),
         }
+    }
+}
+
+impl<E: Args, O: Args> With<E, O> {
+    fn settle<D: Described + 'static>(
+        self,
+        settle: impl FnOnce(&E, &Conditions) -> Result<D, Failure>,
+    ) -> Result<Settled<O>, Failure> {
+        let given = self.common.conditions();
+        let election = settle(&self.election, &given)?;
+        Ok(Settled {
+            conditions: election.conditions(given),
+            election: Box::new(election),
+            experiment: self.common.experiment,
+            own: self.own,
+        })
     }
 }
 
 /// The members' handling of faults that the protocols' sources leave out.
 #[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct Caution {
+pub(crate) struct FaultRules {
     /// The time that a member waits for a message that is due (rings), or tolerates a leader that
     /// is not the best it knows (bully), before it calls an election again. Default: for ever, as
     /// in the sources
@@ -203,7 +180,7 @@ pub(crate) struct Caution {
     reports: Reports,
 }
 
-impl Caution {
+impl FaultRules {
     fn parameters(self) -> Parameters {
         Parameters::new()
             .with("patience", self.election_timeout.map(|span| span.to_string()))
@@ -232,18 +209,17 @@ impl Caution {
 /// The values of an election without faults, in the order of the metrics: every message is a
 /// unicast, the first attempt succeeds, and all members name the best. `delay` is in seconds.
 fn without_faults(messages: f64, kinds: &[(&str, f64)], delay: f64) -> ClosedForm {
-    let value = |name: &str, value: f64| (name.to_owned(), value);
-    let mut values =
-        vec![value("messages", messages), value("unicasts", messages), value("multicasts", 0.0)];
-    values.extend(kinds.iter().map(|(kind, count)| (format!("messages_{kind}"), *count)));
-    values.extend([
-        value("rounds", 1.0),
-        value("delay", delay),
-        value("strong_success", 1.0),
-        value("weak_success", 1.0),
-        value("elected_best", 1.0),
+    let mut form =
+        ClosedForm::of([("messages", messages), ("unicasts", messages), ("multicasts", 0.0)]);
+    form.values.extend(kinds.iter().map(|(kind, count)| (format!("messages_{kind}"), *count)));
+    form.add([
+        ("rounds", 1.0),
+        ("delay", delay),
+        ("strong_success", 1.0),
+        ("weak_success", 1.0),
+        ("elected_best", 1.0),
     ]);
-    ClosedForm { values, missing: Vec::new() }
+    form
 }
 
 #[cfg(test)]

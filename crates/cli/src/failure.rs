@@ -27,6 +27,16 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// Reports that the command failed with this error.
+    pub(crate) fn failed(error: impl Display) -> Self {
+        Self::Failed(error.to_string())
+    }
+
+    /// Reports that the command line leads to this error.
+    pub(crate) fn usage(error: impl Display) -> Self {
+        Self::Usage(error.to_string())
+    }
+
     /// Reports that a file given with `option` cannot be used.
     pub(crate) fn file(option: &str, path: &Path, reason: impl Display) -> Self {
         Self::Usage(format!("{option} {}: {reason}", path.display()))
@@ -59,6 +69,13 @@ impl Failure {
             Self::ClosedPipe => ExitCode::SUCCESS,
         }
     }
+}
+
+/// Prints a text on standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    printed.map_err(|error| Failure::output(&error))
 }
 
 /// Prints a line on standard error. An error while printing is ignored, because there is no other

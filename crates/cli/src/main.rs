@@ -3,9 +3,10 @@
 mod commands;
 mod elections;
 mod failure;
-mod interruption;
 mod options;
+mod progress;
 mod report;
+mod simulation;
 
 use std::process::ExitCode;
 

@@ -10,7 +10,7 @@ pub(crate) mod values;
 
 use clap::{Args, ValueEnum};
 
-pub(crate) use conditions::{ConditionsExt, no_closed_form};
+pub(crate) use conditions::{ConditionsExt, no_closed_form, require_unasked};
 use conditions::{FaultOptions, NetworkOptions};
 pub(crate) use hustings_sim::Conditions;
 pub(crate) use named::{Named, one_of};
@@ -34,7 +34,7 @@ impl Common {
 }
 
 /// The options of an experiment: runs, seed, threads and output format.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Experiment")]
 pub(crate) struct ExperimentOptions {
     /// The number of runs

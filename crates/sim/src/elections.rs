@@ -1,4 +1,28 @@
 //! The elections that a [`Trial`](crate::trial::Trial) can simulate, each with all its parameters.
+//!
+//! # Example
+//! The runs of `hustings sim bully --members 10`:
+//! ```
+//! use hustings_protocol::{Duration, bully::Config};
+//! use hustings_sim::classics::{Best, BullyInitiator};
+//! use hustings_sim::elections::Bully;
+//! use hustings_sim::measure::{Interruption, Runs, measure};
+//! use hustings_sim::trial::Trial;
+//! use hustings_sim::{Conditions, Delay, Network, Scenario};
+//!
+//! let delay = Duration::from_millis(100);
+//! let (initiator, best) = (BullyInitiator::Lowest, Best::Up);
+//! let election = Bully { members: 10, initiator, best, config: Config::paper(delay) };
+//! let conditions = Conditions::of(Network::perfect(Delay::Constant(delay)));
+//! let trial = Trial::new(election, conditions, Scenario::default(), None);
+//! let runs = Runs { count: 20, seed: 1, threads: 1 };
+//! let measurement = measure(&trial, runs, &Interruption::default(), || {}).expect("one thread");
+//!
+//! let (name, estimate) = &measurement.metrics[0];
+//! let on_paper = hustings_theory::bully::bully(10, initiator, best);
+//! assert_eq!(name, "messages");
+//! assert_eq!(estimate.expect("every run has a number").mean, on_paper.messages);
+//! ```
 
 mod announce;
 mod bully;

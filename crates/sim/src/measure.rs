@@ -1,6 +1,7 @@
 //! Runs an election many times and estimates its metrics.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,6 +20,13 @@ pub trait Study: Sync {
 
     /// Executes the run that `seeds` determines. Returns `None` if it was interrupted.
     fn run(&self, seeds: Seeds, interruption: &Interruption) -> Option<Self::Account>;
+
+    /// Executes the run that `seeds` determines, and writes its trace, one JSON object per line.
+    /// Writes nothing if runs have no trace.
+    ///
+    /// # Errors
+    /// If the trace cannot be written.
+    fn record(&self, seeds: Seeds, interruption: &Interruption, out: impl Write) -> io::Result<()>;
 }
 
 /// The result of a run.

@@ -101,6 +101,18 @@ impl<E: Election> Study for Trial<E> {
         let (run, observer) = self.observe(seeds, interruption);
         (run.end != End::Interrupted).then(|| observer.account(run))
     }
+
+    fn record(&self, seeds: Seeds, interruption: &Interruption, out: impl Write) -> io::Result<()> {
+        // The first run finds the duration. The second repeats it exactly and writes the trace.
+        let (run, _) = self.observe(seeds, interruption);
+        let until = match run.end {
+            End::Decided => run.ended,
+            End::AtRest | End::TimeUp | End::Flooded | End::Interrupted => self.limit,
+        };
+        let trace = JsonLines::new(out);
+        let (_, trace) = self.carry_out(seeds, interruption, until, |_| trace, |_| false);
+        trace.finish().map(drop)
+    }
 }
 
 /// Returns the default duration of a run. The election begins anew with the last line of the
@@ -136,27 +148,6 @@ impl<E: Election> Trial<E> {
             limit: Instant::START + until,
             memory: Memory::default(),
         }
-    }
-
-    /// Executes one run and writes its trace, one JSON object per line.
-    ///
-    /// # Errors
-    /// If the trace cannot be written.
-    pub fn record(
-        &self,
-        seeds: Seeds,
-        interruption: &Interruption,
-        out: impl Write,
-    ) -> io::Result<()> {
-        // The first run finds the duration. The second repeats it exactly and writes the trace.
-        let (run, _) = self.observe(seeds, interruption);
-        let until = match run.end {
-            End::Decided => run.ended,
-            End::AtRest | End::TimeUp | End::Flooded | End::Interrupted => self.limit,
-        };
-        let trace = JsonLines::new(out);
-        let (_, trace) = self.carry_out(seeds, interruption, until, |_| trace, |_| false);
-        trace.finish().map(drop)
     }
 
     fn observe(&self, seeds: Seeds, interruption: &Interruption) -> (Run, E::Observer) {

@@ -28,26 +28,8 @@ pub mod segment;
 pub mod stall;
 pub mod subset;
 
-/// The comparison of the bits with `r` in Subset, step 4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compare {
-    /// As printed: `0.b1..bj > r`, or `0.b1..bj111... < r`. If `r` is a binary fraction, the bits
-    /// may agree with it, or with its expansion that ends in ones, for any number of bits.
-    Strict,
-    /// `0.b1..bj >= r`, or `0.b1..bj111... <= r`: the remaining bits decide nothing, except with
-    /// probability 0.
-    NonStrict,
-}
-
-/// The way in which the ring makes a member commit to its flip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ring {
-    /// Solution (a): every member sends its flip both ways at once.
-    BothWays,
-    /// Solution (b): all agree on a clockwise direction, and a member sends its flip the other way
-    /// only when it has got its neighbour's clockwise.
-    Clockwise,
-}
+pub use hustings_protocol::wagner::Ring;
+pub use hustings_protocol::wagner::subset::Compare;
 
 #[track_caller]
 fn check_ring(n: usize) {

@@ -143,7 +143,7 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
     let mut reporters = report_changes(agent.handle(), events.as_ref());
     tokio::select! {
         ended = agent.ended() => {
-            return ended.map_err(|error| Failure::Failed(error.to_string()));
+            return ended.map_err(Failure::failed);
         }
         () = signals.next() => {}
         () = events::nobody_reads(&mut events) => {}
@@ -155,7 +155,7 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
         if let Some(events) = events {
             events.finish().await;
         }
-        stopped.map_err(|error| Failure::Failed(error.to_string()))
+        stopped.map_err(Failure::failed)
     };
     tokio::select! {
         done = goodbye => done,

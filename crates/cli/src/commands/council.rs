@@ -1,9 +1,6 @@
 //! `hustings council`: runs the centre of a group's council until a signal stops it.
 
 mod audit;
-mod terms;
-
-use std::io::Write;
 
 use clap::{Args, ValueEnum};
 use hustings_agent::council::{CentreStatus, ChamberStatus};
@@ -20,9 +17,8 @@ use super::agent::client::Printed;
 use super::agent::{self, Signals, log, runtime};
 use crate::failure::{Failure, say};
 use crate::options::agent::AgentOptions;
-use crate::options::seats::no_depth;
+use crate::options::seats::{self, Aim, Average, Fall, no_depth};
 use crate::options::values;
-use terms::{Aim, Average, Guess};
 
 /// Run a council's centre: keep a few hosts of a group seated and refill seats that fall empty
 #[derive(Debug, Args)]
@@ -30,7 +26,7 @@ use terms::{Aim, Average, Guess};
 pub(crate) struct CouncilCommand {
     /// The number of seats, from L to U, at most 64. With several classes of hosts: one range per
     /// class, separated by commas, as in 4..8,1..2
-    #[arg(long, value_name = "L..U", required = true, value_delimiter = ',', value_parser = terms::seats,
+    #[arg(long, value_name = "L..U", required = true, value_delimiter = ',', value_parser = ranges,
           allow_hyphen_values = true)]
     seats: Vec<Seats>,
 
@@ -38,7 +34,7 @@ pub(crate) struct CouncilCommand {
     drawing: Drawing,
 
     #[command(flatten)]
-    keeping: Keeping,
+    keeping: SeatOptions,
 
     #[command(flatten)]
     auditing: audit::Auditing,
@@ -66,13 +62,13 @@ struct Drawing {
     /// exact computation. `robust`: the value whose cost has the least worst ratio to the best one,
     /// over half and twice as many hosts, and a tenth of all messages lost or none. Seats that fall
     /// empty later are filled with the best value
-    #[arg(long, value_name = "auto|robust|X", default_value = "auto", value_parser = terms::average,
+    #[arg(long, value_name = "auto|robust|X", default_value = "auto", value_parser = average,
           allow_hyphen_values = true)]
     c: Average,
 
     /// The cost that --c auto minimises: the expected rounds (t), the expected replies (n), or a
     /// weighted sum of both, as in t:1,n:0.1
-    #[arg(long, value_name = "t|n|t:X,n:Y", default_value = "t", value_parser = terms::aim,
+    #[arg(long, value_name = "t|n|t:X,n:Y", default_value = "t", value_parser = seats::aim,
           allow_hyphen_values = true)]
     optimise: Aim,
 
@@ -86,8 +82,8 @@ struct Drawing {
     /// raised to the power A and divided by B (alpha:A,beta:B). known:N sets a fixed number of N
     /// hosts
     #[arg(long, value_name = "aggressive|conservative|alpha:A,beta:B|known:N", default_value = "aggressive",
-          value_parser = terms::guess, allow_hyphen_values = true)]
-    estimate: Guess,
+          value_parser = guess, allow_hyphen_values = true)]
+    estimate: HostCount,
 
     /// The first estimate; choose the largest number of hosts that is possible. Too high costs
     /// rounds without replies; too low causes a storm of replies
@@ -103,7 +99,7 @@ struct Drawing {
 /// The options that control how a council is kept.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Seats")]
-struct Keeping {
+struct SeatOptions {
     /// The time without a message from its holder after which a seat is filled again, and the time
     /// without a message from the centre after which the holder gives its seat up. Default: 15
     /// rounds
@@ -151,6 +147,37 @@ enum DrawAlgorithm {
     Priority,
     /// Nested masks of 16 bits, for comparison: the first hosts to reply are seated
     Bolot,
+}
+
+/// Parses `L..U`, or one number for both.
+fn ranges(text: &str) -> Result<Seats, String> {
+    let (least, most) = seats::seats(text, MOST_SEATS)?;
+    Ok(Seats { least, most })
+}
+
+fn average(text: &str) -> Result<Average, String> {
+    let usage = "choose auto, robust, or a number above 0 and below U + 1";
+    seats::average(text, f64::from(MOST_SEATS) + 1.0, usage)
+}
+
+/// The centre's knowledge of the number of hosts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum HostCount {
+    Known(u32),
+    Falling(Fall),
+}
+
+fn guess(text: &str) -> Result<HostCount, String> {
+    const USAGE: &str = "choose aggressive, conservative, known:N with N hosts, or alpha:A,beta:B with A above 0 and at \
+                         most 1, and B 1 or more, not both 1";
+    if let Some(hosts) = text.strip_prefix("known:") {
+        let hosts = hosts.parse().ok().filter(|it| *it > 0);
+        return hosts.map(HostCount::Known).ok_or_else(|| USAGE.to_owned());
+    }
+    match Fall::parse(text) {
+        None | Some(Fall::Own { alpha: 1.0, beta: 1.0 }) => Err(USAGE.to_owned()),
+        Some(fall) => Ok(HostCount::Falling(fall)),
+    }
 }
 
 const AFTER_HELP: &str = "\
@@ -255,7 +282,7 @@ impl CouncilCommand {
     }
 
     fn require_enough_hosts(&self) -> Result<(), Failure> {
-        let Guess::Known(hosts) = self.drawing.estimate else {
+        let HostCount::Known(hosts) = self.drawing.estimate else {
             return Ok(());
         };
         match self.seats.iter().find(|it| it.least > hosts) {
@@ -318,7 +345,7 @@ impl CouncilCommand {
         }
         config.http = config.http.filter(|_| self.options.sets("http"));
         config.metrics = config.metrics.filter(|_| self.options.sets("metrics"));
-        config.check().map_err(|unfit| Failure::Usage(unfit.to_string()))?;
+        config.check().map_err(Failure::usage)?;
         Ok(config)
     }
 
@@ -334,7 +361,7 @@ impl CouncilCommand {
         let done = tokio::select! {
             done = self.attend(&mut council) => done,
             ended = agent.ended() => {
-                return ended.map_err(|error| Failure::Failed(error.to_string()));
+                return ended.map_err(Failure::failed);
             }
             () = signals.next() => Ok(()),
         };
@@ -397,14 +424,7 @@ impl CouncilCommand {
     }
 
     fn print(&self, status: &CentreStatus) -> Result<(), Failure> {
-        let line = match self.format {
-            Printed::Text => in_words(status),
-            // Serialisation cannot fail: the value is plain data.
-            Printed::Json => serde_json::to_string(status).unwrap_or_default(),
-        };
-        let mut out = std::io::stdout().lock();
-        let printed = writeln!(out, "{line}").and_then(|()| out.flush());
-        printed.map_err(|error| Failure::output(&error))
+        self.format.print(status, |it| format!("council of {}: {}\n", it.group, seats_in_words(it)))
     }
 }
 
@@ -433,7 +453,7 @@ fn misfit(error: &ConfigError) -> Failure {
 
 async fn stop(agent: Agent, signals: &mut Signals) -> Result<(), Failure> {
     tokio::select! {
-        stopped = agent.stop() => stopped.map_err(|error| Failure::Failed(error.to_string())),
+        stopped = agent.stop() => stopped.map_err(Failure::failed),
         () = signals.next() => Err(Failure::Failed("stopped in the middle of letting go of seats".to_owned())),
     }
 }
@@ -448,30 +468,16 @@ fn heed_other(status: &CentreStatus) -> Result<(), Failure> {
     }
 }
 
-/// Describes the council in one line.
-fn in_words(status: &CentreStatus) -> String {
-    format!("council of {}: {}", status.group, seats_in_words(status))
-}
-
 /// Lists the members that hold seats, per class.
 pub(super) fn seats_in_words(status: &CentreStatus) -> String {
     let several = status.chambers.len() > 1;
     let chambers = status.chambers.iter().map(|chamber| {
         let ChamberStatus { class, least, most, seats } = chamber;
-        let of_class = match several {
-            true => format!("class {class}: "),
-            false => String::new(),
-        };
-        let enough = match chamber.is_filled() {
-            true => "",
-            false => ", too few",
-        };
+        let of_class = if several { format!("class {class}: ") } else { String::new() };
+        let enough = if chamber.is_filled() { "" } else { ", too few" };
         let mut names: Vec<&str> = seats.iter().map(|it| it.member.name.as_str()).collect();
         names.sort_unstable();
-        let names = match names.is_empty() {
-            true => "nobody".to_owned(),
-            false => names.join(" "),
-        };
+        let names = if names.is_empty() { "nobody".to_owned() } else { names.join(" ") };
         format!("{of_class}{} seats of {least}..{most}{enough}: {names}", seats.len())
     });
     chambers.collect::<Vec<String>>().join("; ")
@@ -487,16 +493,16 @@ impl Drawing {
 
     fn knowledge(&self) -> Knowledge {
         let first = self.max_guess;
-        match self.estimate {
-            Guess::Known(hosts) => Knowledge::Told(hosts),
-            Guess::Aggressive => Knowledge::Estimated(Estimate::aggressive(first)),
-            Guess::Conservative => Knowledge::Estimated(Estimate::conservative(first)),
-            Guess::Own { alpha, beta } => Knowledge::Estimated(Estimate { alpha, beta, first }),
-        }
+        Knowledge::Estimated(match self.estimate {
+            HostCount::Known(hosts) => return Knowledge::Told(hosts),
+            HostCount::Falling(Fall::Aggressive) => Estimate::aggressive(first),
+            HostCount::Falling(Fall::Conservative) => Estimate::conservative(first),
+            HostCount::Falling(Fall::Own { alpha, beta }) => Estimate { alpha, beta, first },
+        })
     }
 }
 
-impl Keeping {
+impl SeatOptions {
     /// Checks that the time limit leaves room to listen for one lease and one round, and then to
     /// elect.
     fn require_time_to_listen(&self, round: Duration) -> Result<(), Failure> {
@@ -526,6 +532,32 @@ impl DrawAlgorithm {
             Self::History => Algorithm::History { depth },
             Self::Priority => Algorithm::Priority,
             Self::Bolot => Algorithm::Bolot,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fall, HostCount, guess};
+
+    #[test]
+    fn estimates_fall() {
+        let own = |alpha, beta| Ok(HostCount::Falling(Fall::Own { alpha, beta }));
+        assert_eq!(guess("aggressive"), Ok(HostCount::Falling(Fall::Aggressive)));
+        assert_eq!(guess("known:2000"), Ok(HostCount::Known(2_000)));
+        assert_eq!(guess("alpha:0.5,beta:1"), own(0.5, 1.0));
+        for bad in [
+            "",
+            "known",
+            "known:0",
+            "known:-3",
+            "alpha:1,beta:1",
+            "alpha:2,beta:1",
+            "alpha:0.5",
+            "alpha:NaN,beta:2",
+            "alpha:0.5,beta:inf",
+        ] {
+            assert!(guess(bad).is_err(), "{bad}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! `hustings demo`: five real agents on this host, and the failover after their leader is killed.
 
-mod troupe;
+mod cluster;
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,8 +13,8 @@ use hustings_agent::config::values;
 use hustings_protocol::{self as protocol, Instant};
 
 use super::agent::log::shows_colours;
-use crate::failure::Failure;
-use troupe::{Agreed, Player, Troupe};
+use crate::failure::{Failure, print};
+use cluster::{Agreed, DemoCluster, Member};
 
 /// Run five real agents on loopback: elect, kill the leader, watch the next one take over.
 ///
@@ -68,178 +68,177 @@ const STEP_LIMIT: Duration = Duration::from_secs(10);
 
 impl Demo {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let began = clock::now();
-        let mut stage = Stage { began, colours: shows_colours(&io::stdout()) };
-        stage.say(format_args!(
+        let terminal = Terminal { began: clock::now(), colours: shows_colours(&io::stdout()) };
+        terminal.say(format_args!(
             "Five agents on this host, each a process of its own. They have never heard of each other.\n\
              Who is elected leads only while it holds tenure: a lease of {}, granted by two of three voters.",
             self.ttl
         ))?;
-        let mut troupe = Troupe::enter(&NAMES, self.announce, self.ttl)?;
+        let cluster = DemoCluster::start(self.announce, self.ttl)?;
+        let mut scenes = Scenes { terminal, cluster };
+        let (first, elected) = scenes.elect()?;
+        let first = scenes.settle(first, "of two who spoke up at once the better one")?;
+        let (second, noticed, crash) = scenes.kill(first.leader)?;
+        let second = scenes.settle(second, "the one before lost its tenure")?;
+        let still = scenes.restart(first.leader, second)?;
+        let still = scenes.settle(still, "the one before lost its tenure")?;
+        let (third, leave) = scenes.terminate(still.leader)?;
 
-        let up = troupe.wait_all_up(STEP_LIMIT)?;
-        let first = troupe.wait_tenure(None, STEP_LIMIT)?;
-        let known = first.known.max(up);
-        let elected = Span::between(up, known);
-        stage.tell(
-            known,
-            format_args!(
-                "{} leads with fence {}: all five know, {elected} after the last of them came up",
-                stage.leader(first.leader),
-                first.fence
-            ),
-        )?;
-
-        let first =
-            Self::settle(&mut troupe, &stage, first, "of two who spoke up at once the better one")?;
-        let pid = troupe.pid(first.leader);
-        let killed = troupe.kill(first.leader)?;
-        stage.tell(
-            killed,
-            format_args!("kill -9 {pid}: {} is gone without a word", stage.victim(first.leader)),
-        )?;
-        let second = troupe.wait_tenure(Some(first.leader), STEP_LIMIT)?;
-        let noticed = Span::between(killed, second.named);
-        // If the election named this member before the kill, the others name the dead leader until
-        // they learn of the next tenure. Then no line tells when they noticed.
-        let is_noticed = second.named < second.known;
-        if is_noticed {
-            stage.tell(
-                second.named,
-                format_args!(
-                    "the four others all name {}, {noticed} after the kill; it has to wait until the dead one's \
-                     tenure must have ended",
-                    stage.name(second.leader)
-                ),
-            )?;
-        }
-        let crash = Span::between(killed, second.known);
-        stage.tell(
-            second.known,
-            format_args!(
-                "{} leads with fence {}: {crash} after the kill",
-                stage.leader(second.leader),
-                second.fence
-            ),
-        )?;
-
-        let second = Self::settle(&mut troupe, &stage, second, "the one before lost its tenure")?;
-        let again = troupe.restart(first.leader)?;
-        stage.tell(again, format_args!("{} is started again", stage.name(first.leader)))?;
-        let still = troupe.wait_tenure(None, STEP_LIMIT)?;
-        let back = Span::between(again, still.known);
-        let remark = match still.fence == second.fence {
-            true => "it follows: a leader that works is not unseated",
-            false if still.leader == first.leader => "it leads again",
-            false => "the one before lost its tenure",
-        };
-        stage.tell(
-            still.known,
-            format_args!(
-                "all five name {}, with fence {}, {back} later; {remark}",
-                stage.leader(still.leader),
-                still.fence
-            ),
-        )?;
-
-        let still = Self::settle(&mut troupe, &stage, still, "the one before lost its tenure")?;
-        let asked = troupe.terminate(still.leader)?;
-        stage.tell(
-            asked,
-            format_args!(
-                "{} is asked to stop (SIGTERM): it gives its tenure up, and says goodbye",
-                stage.victim(still.leader)
-            ),
-        )?;
-        let third = troupe.wait_tenure(Some(still.leader), STEP_LIMIT)?;
-        let leave = Span::between(asked, third.known);
-        stage.tell(
-            third.known,
-            format_args!(
-                "{} leads with fence {}: {leave} after the signal",
-                stage.leader(third.leader),
-                third.fence
-            ),
-        )?;
-
-        troupe.rest(REST);
-        troupe.exit()?;
-        stage.say(format_args!("\nNew leader, with tenure, known to every survivor"))?;
+        let Scenes { terminal, mut cluster } = scenes;
+        cluster.rest(REST);
+        cluster.stop()?;
+        terminal.say(format_args!("\nNew leader, with tenure, known to every survivor"))?;
         let rows = [
             ("first election, from nothing", Some(elected)),
             ("after the leader was killed", Some(crash)),
-            ("  of that, until it was noticed", is_noticed.then_some(noticed)),
+            ("  of that, until it was noticed", noticed),
             ("after the leader left", Some(leave)),
         ];
         for (what, span) in rows {
             let Some(span) = span else { continue };
-            stage.say(format_args!("  {what:<32} {span:>10}"))?;
+            terminal.say(format_args!("  {what:<32} {span:>10}"))?;
         }
-        stage.say(format_args!(
+        terminal.say(format_args!(
             "Fences {}, {}, {}: no two leaders ever had the same, and no two led at once.",
             first.fence, second.fence, third.fence
         ))
     }
 }
 
-impl Demo {
+/// The steps of the demo.
+struct Scenes {
+    terminal: Terminal,
+    cluster: DemoCluster,
+}
+
+impl Scenes {
+    /// Waits for the first leader. Returns it, and the time that its election took.
+    fn elect(&mut self) -> Result<(Agreed, Span), Failure> {
+        let up = self.cluster.wait_all_up(STEP_LIMIT)?;
+        let leader = self.cluster.wait_tenure(None, STEP_LIMIT)?;
+        let known = leader.known.max(up);
+        let elected = Span::between(up, known);
+        let after = format!("all five know, {elected} after the last of them came up");
+        self.terminal.tell_leader(known, &leader, &after)?;
+        Ok((leader, elected))
+    }
+
     /// Lets some time pass and returns the leader at the end. On a busy host that may be another
     /// member, and the output says so.
-    fn settle(
-        troupe: &mut Troupe,
-        stage: &Stage,
-        before: Agreed,
-        remark: &str,
-    ) -> Result<Agreed, Failure> {
-        troupe.rest(REST);
-        let now = troupe.wait_tenure(None, STEP_LIMIT)?;
+    fn settle(&mut self, before: Agreed, remark: &str) -> Result<Agreed, Failure> {
+        self.cluster.rest(REST);
+        let now = self.cluster.wait_tenure(None, STEP_LIMIT)?;
         if now.fence != before.fence {
-            stage.tell(
-                now.known,
+            self.terminal.tell_leader(now.known, &now, remark)?;
+        }
+        Ok(now)
+    }
+
+    /// Kills the leader. Returns its successor, the time until the others noticed, if a line tells
+    /// it, and the time until the successor led.
+    fn kill(&mut self, leader: Member) -> Result<(Agreed, Option<Span>, Span), Failure> {
+        let pid = self.cluster.pid(leader);
+        let killed = self.cluster.kill(leader)?;
+        let victim = self.terminal.victim(leader);
+        let gone = format_args!("kill -9 {pid}: {victim} is gone without a word");
+        self.terminal.tell(killed, gone)?;
+        let next = self.cluster.wait_tenure(Some(leader), STEP_LIMIT)?;
+        let noticed = Span::between(killed, next.named);
+        // If the election named this member before the kill, the others name the dead leader until
+        // they learn of the next tenure. Then no line tells when they noticed.
+        let is_noticed = next.named < next.known;
+        if is_noticed {
+            self.terminal.tell(
+                next.named,
                 format_args!(
-                    "{} leads with fence {}: {remark}",
-                    stage.leader(now.leader),
-                    now.fence
+                    "the four others all name {}, {noticed} after the kill; it has to wait until the dead one's \
+                     tenure must have ended",
+                    self.terminal.name(next.leader)
                 ),
             )?;
         }
-        Ok(now)
+        let crash = Span::between(killed, next.known);
+        self.terminal.tell_leader(next.known, &next, &format!("{crash} after the kill"))?;
+        Ok((next, is_noticed.then_some(noticed), crash))
+    }
+
+    /// Starts the killed agent again, and returns the leader that all name then.
+    fn restart(&mut self, killed: Member, before: Agreed) -> Result<Agreed, Failure> {
+        let again = self.cluster.restart(killed)?;
+        let name = self.terminal.name(killed);
+        self.terminal.tell(again, format_args!("{name} is started again"))?;
+        let still = self.cluster.wait_tenure(None, STEP_LIMIT)?;
+        let back = Span::between(again, still.known);
+        let remark = if still.fence == before.fence {
+            "it follows: a leader that works is not unseated"
+        } else if still.leader == killed {
+            "it leads again"
+        } else {
+            "the one before lost its tenure"
+        };
+        self.terminal.tell(
+            still.known,
+            format_args!(
+                "all five name {}, with fence {}, {back} later; {remark}",
+                self.terminal.leader(still.leader),
+                still.fence
+            ),
+        )?;
+        Ok(still)
+    }
+
+    /// Asks the leader to stop. Returns its successor, and the time until that led.
+    fn terminate(&mut self, leader: Member) -> Result<(Agreed, Span), Failure> {
+        let asked = self.cluster.terminate(leader)?;
+        self.terminal.tell(
+            asked,
+            format_args!(
+                "{} is asked to stop (SIGTERM): it gives its tenure up, and says goodbye",
+                self.terminal.victim(leader)
+            ),
+        )?;
+        let next = self.cluster.wait_tenure(Some(leader), STEP_LIMIT)?;
+        let leave = Span::between(asked, next.known);
+        self.terminal.tell_leader(next.known, &next, &format!("{leave} after the signal"))?;
+        Ok((next, leave))
     }
 }
 
 /// The terminal on which the demo reports.
-struct Stage {
+struct Terminal {
     began: Instant,
     colours: bool,
 }
 
-impl Stage {
-    fn say(&mut self, what: fmt::Arguments<'_>) -> Result<(), Failure> {
-        writeln!(io::stdout(), "{what}").map_err(|error| Failure::output(&error))
+impl Terminal {
+    fn say(&self, what: fmt::Arguments<'_>) -> Result<(), Failure> {
+        print(&format!("{what}\n"))
     }
 
     fn tell(&self, at: Instant, what: fmt::Arguments<'_>) -> Result<(), Failure> {
         let at = Span::between(self.began, at).0;
-        writeln!(io::stdout(), "{at:7.3} s  {what}").map_err(|error| Failure::output(&error))
+        self.say(format_args!("{at:7.3} s  {what}"))
     }
 
-    fn leader(&self, player: Player) -> String {
-        self.paint(player, "1;32")
+    fn tell_leader(&self, at: Instant, agreed: &Agreed, remark: &str) -> Result<(), Failure> {
+        let (leader, fence) = (self.leader(agreed.leader), agreed.fence);
+        self.tell(at, format_args!("{leader} leads with fence {fence}: {remark}"))
     }
 
-    fn victim(&self, player: Player) -> String {
-        self.paint(player, "1;31")
+    fn leader(&self, member: Member) -> String {
+        self.paint(member, "1;32")
     }
 
-    fn name(&self, player: Player) -> String {
-        self.paint(player, "1")
+    fn victim(&self, member: Member) -> String {
+        self.paint(member, "1;31")
     }
 
-    fn paint(&self, player: Player, colour: &str) -> String {
-        match self.colours {
-            true => format!("\x1b[{colour}m{player}\x1b[0m"),
-            false => player.to_string(),
-        }
+    fn name(&self, member: Member) -> String {
+        self.paint(member, "1")
+    }
+
+    fn paint(&self, member: Member, colour: &str) -> String {
+        if self.colours { format!("\x1b[{colour}m{member}\x1b[0m") } else { member.to_string() }
     }
 }
 
@@ -255,9 +254,10 @@ impl Span {
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match self.0 < 1.0 {
-            true => format!("{:.1} ms", self.0 * 1e3),
-            false => format!("{:.2} s", self.0),
+        let text = if self.0 < 1.0 {
+            format!("{:.1} ms", self.0 * 1e3)
+        } else {
+            format!("{:.2} s", self.0)
         };
         f.pad(&text)
     }

@@ -2,7 +2,6 @@
 
 mod verify;
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,7 @@ use tokio::net::TcpListener;
 
 use super::agent::client::Printed;
 use super::agent::{Signals, listen, log, runtime};
-use crate::failure::Failure;
+use crate::failure::{Failure, print};
 
 /// Draw a leader fairly among members that do not trust each other, or detect a cheater
 #[derive(Debug, Args)]
@@ -27,14 +26,14 @@ use crate::failure::Failure;
 )]
 pub(crate) struct Draw {
     #[command(subcommand)]
-    task: Option<Task>,
+    command: Option<DrawCommand>,
 
     #[command(flatten)]
-    ring_driver: SeatOptions,
+    participant: ParticipantOptions,
 }
 
 #[derive(Debug, Args)]
-struct SeatOptions {
+struct ParticipantOptions {
     /// The ring file, the same for all members: the members, their order and the rules
     #[arg(long, value_name = "FILE", required = true)]
     ring: Option<PathBuf>,
@@ -74,7 +73,7 @@ struct SeatOptions {
 }
 
 #[derive(Debug, Subcommand)]
-enum Task {
+enum DrawCommand {
     /// Create a member's secret key in a new file and print its public key
     Keygen {
         /// The new file
@@ -111,10 +110,10 @@ can be said of a fault.";
 
 impl Draw {
     pub(super) fn run(self) -> Result<(), Failure> {
-        match self.task {
-            Some(Task::Keygen { file }) => keygen(&file),
-            Some(Task::Verify(verify)) => verify.run(),
-            None => self.ring_driver.run(),
+        match self.command {
+            Some(DrawCommand::Keygen { file }) => keygen(&file),
+            Some(DrawCommand::Verify(verify)) => verify.run(),
+            None => self.participant.run(),
         }
     }
 }
@@ -123,8 +122,7 @@ fn keygen(file: &Path) -> Result<(), Failure> {
     let refuse = |error: KeyError| Failure::Usage(format!("{}: {error}", file.display()));
     let secret = Secret::generate().map_err(refuse)?;
     secret.write(file).map_err(refuse)?;
-    let printed = writeln!(std::io::stdout(), "{}", secret.public());
-    printed.map_err(|error| Failure::output(&error))
+    print(&format!("{}\n", secret.public()))
 }
 
 /// Reads a ring file.
@@ -132,7 +130,7 @@ fn read_ring(path: &Path) -> Result<Ring, Failure> {
     Ring::read(path).map_err(|error| Failure::file("--ring", path, error))
 }
 
-impl SeatOptions {
+impl ParticipantOptions {
     fn run(self) -> Result<(), Failure> {
         self.log.begin();
         let (Some(ring), Some(member), Some(key)) = (&self.ring, &self.member, &self.key) else {
@@ -184,22 +182,11 @@ impl SeatOptions {
         }
         let drawn = participant.draw(listener, &status, signals.next()).await;
         let status = drawn.map_err(|error| refusal(&error))?;
-        self.print(&status)?;
+        self.format.print(&status, in_words)?;
         if self.http.is_some() {
             signals.next().await;
         }
         Ok(status)
-    }
-
-    fn print(&self, status: &DrawStatus) -> Result<(), Failure> {
-        let text = match self.format {
-            Printed::Text => in_words(status),
-            // Serialisation cannot fail: the value is plain data.
-            Printed::Json => serde_json::to_string(status).unwrap_or_default() + "\n",
-        };
-        let mut output = std::io::stdout();
-        let printed = write!(output, "{text}").and_then(|()| output.flush());
-        printed.map_err(|error| Failure::output(&error))
     }
 
     async fn listen(&self, address: &str) -> Result<TcpListener, Failure> {

@@ -1,24 +1,24 @@
 //! `hustings keys`: secrets that the members of a group share.
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use hustings_agent::seal::Key;
 use hustings_system::secret_file::write_new;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, print};
 
 /// Create the secret key that the members of a group share
 #[derive(Debug, Args)]
 #[command(disable_help_subcommand = true)]
 pub(crate) struct Keys {
     #[command(subcommand)]
-    task: Task,
+    command: KeysCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Task {
+enum KeysCommand {
     /// Create a new key: 64 hexadecimal digits, drawn by the operating system
     Generate {
         /// Write the key to this new file, which only its owner can read. Default: print it
@@ -29,8 +29,8 @@ enum Task {
 
 impl Keys {
     pub(super) fn run(self) -> Result<(), Failure> {
-        match self.task {
-            Task::Generate { out } => generate(out.as_deref()),
+        match self.command {
+            KeysCommand::Generate { out } => generate(out.as_deref()),
         }
     }
 }
@@ -40,8 +40,7 @@ fn generate(out: Option<&Path>) -> Result<(), Failure> {
         Key::generate().map_err(|error| Failure::Failed(format!("cannot draw a key: {error}")))?;
     let text = String::from(key) + "\n";
     let Some(path) = out else {
-        let printed = write!(std::io::stdout(), "{text}");
-        return printed.map_err(|error| Failure::output(&error));
+        return print(&text);
     };
     write_new(path, &text).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => Failure::file(

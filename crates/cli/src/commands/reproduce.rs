@@ -1,17 +1,17 @@
 //! `hustings reproduce`: tests the claims of the source documents.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use hustings_evidence::{
     self as evidence, Budget, Claim, Extent, Finding, Report, Selection, Telling,
 };
-use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::failure::{Failure, say};
+use crate::failure::{Failure, print, say};
 use crate::options::values;
+use crate::progress;
 
 /// Test the claims of the source documents and report which hold
 #[derive(Debug, Args)]
@@ -41,8 +41,8 @@ pub(crate) struct Reproduce {
     threads: u16,
 
     /// The output format of the result
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = VerdictFormat::Text)]
+    format: VerdictFormat,
 }
 
 const HELP: &str = "\
@@ -58,7 +58,7 @@ Examples:
 
 /// The output formats of the verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum VerdictFormat {
     /// A table for people; with evidence for claims selected by id
     Text,
     /// One JSON object on one line
@@ -76,7 +76,7 @@ impl Reproduce {
             seed: self.seed,
             threads: self.threads,
         };
-        let progress = progress_of(selection.count() as u64);
+        let progress = progress::bar(selection.count() as u64, "{wide_bar} {msg} ({pos}/{len})");
         let findings = selection.evaluate(&budget, |Claim { id, .. }| {
             progress.set_message(*id);
             progress.inc(1);
@@ -97,14 +97,10 @@ impl Reproduce {
     ) -> Result<(), Failure> {
         let telling =
             if selection.is_particular { Telling::WithEvidence } else { Telling::Briefly };
-        let text = match self.format {
-            Format::Text => evidence::text(budget, findings, telling),
-            Format::Json => Report::new(budget, findings).to_json(),
-        };
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())
-            .and_then(|()| out.flush())
-            .map_err(|error| Failure::output(&error))
+        print(&match self.format {
+            VerdictFormat::Text => evidence::text(budget, findings, telling),
+            VerdictFormat::Json => Report::new(budget, findings).to_json(),
+        })
     }
 }
 
@@ -129,7 +125,7 @@ fn publish(
         fs::write(&path, content)
             .map_err(|error| Failure::Failed(format!("--out {}: {error}", path.display())))
     };
-    let drawings = selection.draw(budget).map_err(|error| Failure::Failed(error.to_string()))?;
+    let drawings = selection.draw(budget).map_err(Failure::failed)?;
     for drawing in &drawings {
         write(&format!("{}.svg", drawing.name), &drawing.svg)?;
     }
@@ -146,13 +142,4 @@ fn judge(findings: &[Finding]) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Failed(format!("not as on record: {}", complaints.join("; "))))
-}
-
-/// Returns a progress bar, hidden if standard error is not a terminal.
-fn progress_of(claims: u64) -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{wide_bar} {msg} ({pos}/{len})");
-    ProgressBar::new(claims).with_style(style.expect("the template is well-formed"))
 }

@@ -187,7 +187,7 @@ async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<
         outcome = workload::supervise(workload, leadership, step_downs, fencing, resign) => outcome,
         ended = agent.ended() => {
             // The command ended with the future that supervised it.
-            return ended.map_err(|error| Failure::Failed(error.to_string()));
+            return ended.map_err(Failure::failed);
         }
     };
     resigning.abort();
@@ -200,7 +200,7 @@ async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<
         Ok(_) | Err(_) => agent.stop().await,
     };
     match outcome {
-        Ok(0) => stopped.map_err(|error| Failure::Failed(error.to_string())),
+        Ok(0) => stopped.map_err(Failure::failed),
         Ok(code) => Err(Failure::Exit(code)),
         Err(error) => Err(refuse(&error)),
     }

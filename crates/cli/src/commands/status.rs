@@ -1,7 +1,5 @@
 //! `hustings status`: prints the state of a running agent.
 
-use std::io::Write;
-
 use clap::Args;
 use hustings_agent::counters::Counters;
 use hustings_agent::group::health::in_words as span_in_words;
@@ -27,13 +25,7 @@ impl Status {
     pub(super) fn run(self) -> Result<(), Failure> {
         let client = self.agent.client();
         let status: AgentStatus = client.get("/v1/status").map_err(|why| client.failure(why))?;
-        let text = match self.format {
-            Printed::Text => table(&status),
-            // Serialisation cannot fail: the value is plain data.
-            Printed::Json => serde_json::to_string(&status).unwrap_or_default() + "\n",
-        };
-        let printed = write!(std::io::stdout(), "{text}");
-        printed.map_err(|error| Failure::output(&error))
+        self.format.print(&status, table)
     }
 }
 
@@ -51,13 +43,10 @@ fn table(status: &AgentStatus) -> String {
 fn describe(group: &GroupStatus, now: Instant) -> String {
     let leadership = &group.leadership;
     let elects = group.protocol != "none";
-    let mut text = match elects {
-        false => format!("\ngroup {}: no leader is elected\n", leadership.group),
-        true => format!(
-            "\n{}, for {:.1} s\n",
-            in_words(leadership),
-            (now - leadership.since).as_secs_f64()
-        ),
+    let mut text = if elects {
+        format!("\n{}, for {:.1} s\n", in_words(leadership), (now - leadership.since).as_secs_f64())
+    } else {
+        format!("\ngroup {}: no leader is elected\n", leadership.group)
     };
     let health = &group.health;
     text += &format!("  health    {}: {}\n", health.level.name(), health.summary);
@@ -66,10 +55,7 @@ fn describe(group: &GroupStatus, now: Instant) -> String {
     }
     let heard_of: Vec<String> = group.peers.iter().map(|it| peer(it, now)).collect();
     // Followers are silent, so this is not a list of the group.
-    let heard_of = match heard_of.is_empty() {
-        true => "nobody".to_owned(),
-        false => heard_of.join(", "),
-    };
+    let heard_of = if heard_of.is_empty() { "nobody".to_owned() } else { heard_of.join(", ") };
     text +=
         &format!("  protocol  {}, by {}\n  heard of  {heard_of}\n", group.protocol, group.reach);
     if elects {
@@ -235,10 +221,7 @@ fn tenure_in_words(tenure: &TenureStatus, now: Instant) -> String {
         );
     }
     // Once a member holds tenure, the reason why this member did not get it is history.
-    let label = match tenure.holder.is_some() {
-        true => "earlier",
-        false => "refused",
-    };
+    let label = if tenure.holder.is_some() { "earlier" } else { "refused" };
     for refusal in tenure.refusals.iter().rev().take(3) {
         let ago = span_in_words(now - refusal.at);
         text += &format!("  {label:<9} {ago} ago, {} in a row: {}\n", refusal.times, refusal.why);

@@ -1,6 +1,5 @@
 //! `hustings step-down`: makes this host's agent give up leadership.
 
-use std::io::Write;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration as StdDuration;
@@ -11,7 +10,7 @@ use hustings_agent::identity::is_name;
 use hustings_protocol::Duration;
 
 use super::agent::client::ClientOptions;
-use crate::failure::{Failure, say};
+use crate::failure::{Failure, print, say};
 use crate::options::{environment, values};
 
 /// Make this host's agent give up leadership and stay out of elections for a while
@@ -102,8 +101,7 @@ impl StepDown {
             }
             (None, _) => {}
         }
-        let printed = writeln!(std::io::stdout(), "{done}");
-        printed.map_err(|error| Failure::output(&error))
+        print(&format!("{done}\n"))
     }
 }
 

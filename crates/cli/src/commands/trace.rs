@@ -1,7 +1,7 @@
 //! `hustings trace`: merges the traces of several agents into one in the simulator's format.
 
 mod clocks;
-mod json;
+mod identities;
 mod merge;
 mod source;
 

@@ -2,7 +2,7 @@
 
 mod voter_query;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use clap::{Args, Subcommand};
@@ -15,7 +15,7 @@ use hustings_protocol::tenure::{Durable, counter};
 
 use self::voter_query::{Answers, voter_query};
 use super::agent::runtime;
-use crate::failure::{Failure, say};
+use crate::failure::{Failure, print, say};
 use crate::options::agent::AgentOptions;
 use crate::options::values;
 
@@ -119,14 +119,14 @@ impl Voter {
 }
 
 /// A voter of one group and the place of its state.
-struct Seat<'a> {
+struct LocalVoter<'a> {
     group: &'a GroupConfig,
     quorum: &'a QuorumConfig,
     state: &'a Path,
     member: &'a str,
 }
 
-impl<'a> Seat<'a> {
+impl<'a> LocalVoter<'a> {
     fn of(config: &'a AgentConfig) -> Result<Self, Failure> {
         let [group] = &config.groups[..] else {
             let names: Vec<&str> = config.groups.iter().map(|it| it.name.as_str()).collect();
@@ -248,7 +248,7 @@ impl<'a> Seat<'a> {
         kept.map_err(|error| Failure::Failed(in_words(&error)))?;
         let path = voter_file::path(self.state, &self.group.name);
         print(&format!(
-            "{}: voter `{}` of group `{}` begins at counter {}",
+            "{}: voter `{}` of group `{}` begins at counter {}\n",
             path.display(),
             self.member,
             self.group.name,
@@ -260,16 +260,16 @@ impl<'a> Seat<'a> {
 impl Init {
     fn run(self) -> Result<(), Failure> {
         let config = self.options.config()?;
-        let seat = Seat::of(&config)?;
-        let _lock = seat.lock()?;
-        let mut longest_ttl = seat.quorum.ttl;
+        let local = LocalVoter::of(&config)?;
+        let _lock = local.lock()?;
+        let mut longest_ttl = local.quorum.ttl;
         let mut is_untouched = false;
         let mut kept = None;
-        match (seat.open(), self.era) {
+        match (local.open(), self.era) {
             // It has not voted yet, so it can begin again with better information.
             (Ok(durable), None) if durable.counter == 0 => is_untouched = true,
             (Ok(durable), None) if self.new => {
-                return seat.catch_up(durable, longest_ttl, None).map(drop);
+                return local.catch_up(durable, longest_ttl, None).map(drop);
             }
             // It may have been left behind.
             (Ok(durable), None) => {
@@ -282,7 +282,7 @@ impl Init {
                 return Err(Failure::Failed(in_words(&error)));
             }
             (Ok(promised) | Err(VoterError::OtherVoters { promised, .. }), Some(era)) => {
-                seat.check_era(era, promised)?;
+                local.check_era(era, promised)?;
                 longest_ttl = longest_ttl.max(promised.longest_ttl); // its grants may still last
             }
             // An unreadable file is not lost, and another voter's file is not this voter's to
@@ -308,11 +308,11 @@ impl Init {
             }
             (Err(error), _) => say(&format!("found: {error}")),
         }
-        let told = voter_query(&config, &seat, self.within(), self.needs_others());
+        let told = voter_query(&config, &local, self.within(), self.needs_others());
         let told = runtime()?.block_on(told)?;
-        let begins = self.judge(&seat, kept, longest_ttl, &told);
+        let begins = self.judge(&local, kept, longest_ttl, &told);
         if begins.is_err() && is_untouched && self.new {
-            seat.take_away()?; // or it would vote as if no member had ever led
+            local.take_away()?; // or it would vote as if no member had ever led
         }
         let begins = begins?;
         // The frames may come from other groups at the same address, so this is only a warning.
@@ -320,10 +320,10 @@ impl Init {
             say(&format!(
                 "warning: {hint} If they are of members of group `{}`, it is not new, and some of it run: then run this again with \
                  the right key, before any agent is started",
-                seat.group.name
+                local.group.name
             ));
         }
-        seat.reset(begins)
+        local.reset(begins)
     }
 
     fn needs_others(&self) -> bool {
@@ -332,10 +332,7 @@ impl Init {
 
     /// The time to wait for the other voters.
     fn within(&self) -> hustings_protocol::Duration {
-        self.within.unwrap_or(match self.needs_others() {
-            true => OTHERS_WITHIN,
-            false => LEAST_WITHIN,
-        })
+        self.within.unwrap_or(if self.needs_others() { OTHERS_WITHIN } else { LEAST_WITHIN })
     }
 
     /// Returns the state that this voter may begin with, given the answers of the others.
@@ -343,69 +340,69 @@ impl Init {
     /// unless its disk was lost.
     fn judge(
         &self,
-        seat: &Seat<'_>,
+        local: &LocalVoter<'_>,
         kept: Option<Durable>,
         longest_ttl: hustings_protocol::Duration,
         told: &Answers,
     ) -> Result<Durable, Failure> {
         let granted = told.voters.values().flatten().map(|it| it.longest_ttl);
         let longest_ttl = granted.fold(longest_ttl, Ord::max);
-        let promised: Vec<(&String, u64)> = told
-            .voters
-            .iter()
-            .filter_map(|(voter, promised)| Some((voter, promised.as_ref()?.counter)))
-            .collect();
-        if let (true, Some((holder, fence))) = (self.new || self.era.is_some(), &told.holder) {
+        if self.needs_others() {
+            return self.rejoin(local, kept, longest_ttl, told);
+        }
+        let group = &local.group.name;
+        if let Some((holder, fence)) = &told.holder {
             return Err(Failure::Failed(format!(
-                "`{holder}` of group `{}` runs, and holds tenure with fence {fence}: the group is not new; before a new \
-                 era is begun stop every member",
-                seat.group.name
+                "`{holder}` of group `{group}` runs, and holds tenure with fence {fence}: the group is not new; before a new \
+                 era is begun stop every member"
             )));
         }
-        if let (true, Some(other)) = (self.new || self.era.is_some(), &told.another) {
-            let (group, voters) = (&seat.group.name, &seat.quorum.voters);
-            return Err(Failure::Failed(other.in_words(group, voters)));
+        if let Some(other) = &told.another {
+            return Err(Failure::Failed(other.in_words(group, &local.quorum.voters)));
         }
-        if let (true, Some(unproven)) = (self.new || self.era.is_some(), &told.unproven) {
-            return Err(Failure::Failed(unproven.in_words(&seat.group.name)));
+        if let Some(unproven) = &told.unproven {
+            return Err(Failure::Failed(unproven.in_words(group)));
         }
-        if let Some(era) = self.era {
-            return match told.voters.keys().next() {
-                None => Ok(Durable { counter: begin(era), owner: None, longest_ttl }),
-                Some(voter) => Err(Failure::Failed(format!(
-                    "voter `{voter}` of group `{}` runs: stop every member before a new era is begun; if only this \
-                     voter's disk was lost, run this without --era",
-                    seat.group.name
-                ))),
-            };
-        }
-        if self.new {
-            let voted = promised.iter().find(|(_, counter)| *counter > 0);
-            return match voted {
+        let Some(era) = self.era else {
+            return match told.promised().find(|(_, counter)| *counter > 0) {
                 None => Ok(Durable::FOUNDING),
                 Some((voter, counter)) => Err(Failure::Failed(format!(
-                    "group `{}` is not new: voter `{voter}` has promised counter {counter}: run this without --new",
-                    seat.group.name
+                    "group `{group}` is not new: voter `{voter}` has promised counter {counter}: run this without --new"
                 ))),
             };
+        };
+        match told.voters.keys().next() {
+            None => Ok(Durable { counter: begin(era), owner: None, longest_ttl }),
+            Some(voter) => Err(Failure::Failed(format!(
+                "voter `{voter}` of group `{group}` runs: stop every member before a new era is begun; if only this \
+                 voter's disk was lost, run this without --era"
+            ))),
         }
-        let majority = seat.quorum.terms().majority() as usize;
-        let highest = promised.iter().map(|(_, counter)| *counter).max();
+    }
+
+    /// Returns the state with which this voter joins the others again. A majority of all voters
+    /// must have answered.
+    fn rejoin(
+        &self,
+        local: &LocalVoter<'_>,
+        kept: Option<Durable>,
+        longest_ttl: hustings_protocol::Duration,
+        told: &Answers,
+    ) -> Result<Durable, Failure> {
+        let group = &local.group.name;
+        let majority = local.quorum.terms().majority() as usize;
+        let names: Vec<&str> = told.promised().map(|(voter, _)| voter).collect();
+        let highest = told.promised().map(|(_, counter)| counter).max();
         if let Some(kept) = kept {
-            let highest = highest.filter(|_| promised.len() >= majority);
-            return seat.catch_up(kept, longest_ttl, highest);
+            return local.catch_up(kept, longest_ttl, highest.filter(|_| names.len() >= majority));
         }
-        if promised.len() < majority {
-            let names: Vec<&str> = promised.iter().map(|(voter, _)| voter.as_str()).collect();
+        if names.len() < majority {
             return Err(Failure::Failed(format!(
                 "{} of the {majority} voters that are needed answered within {} ({}): start the others' agents and \
                  try again; --new if this group has never had a leader, --era if their disks are lost for good{}",
-                promised.len(),
+                names.len(),
                 self.within(),
-                match names.is_empty() {
-                    true => "nobody".to_owned(),
-                    false => names.join(", "),
-                },
+                if names.is_empty() { "nobody".to_owned() } else { names.join(", ") },
                 told.other_keys().map_or_else(String::new, |hint| format!(". But {hint}")),
             )));
         }
@@ -413,18 +410,13 @@ impl Init {
         if counter::is_lawful(highest) && Durable::can_replace(highest) {
             return Ok(Durable::replacing(highest, longest_ttl));
         }
-        let group = &seat.group.name;
+        let promised = format!("the voters of group `{group}` have promised counter {highest}");
         Err(Failure::Failed(match era::after(highest) {
             Some(next) => format!(
-                "the voters of group `{group}` have promised counter {highest}, and era {} has no room above it: stop every \
-                 member, and run this with --era {next} on every voter",
+                "{promised}, and era {} has no room above it: stop every member, and run this with --era {next} on every voter",
                 era::of(highest)
             ),
-            None => {
-                format!(
-                    "the voters of group `{group}` have promised counter {highest}: {NO_ERA_LEFT}"
-                )
-            }
+            None => format!("{promised}: {NO_ERA_LEFT}"),
         }))
     }
 }
@@ -481,15 +473,11 @@ fn remedy(error: &io::Error) -> &'static str {
 impl Show {
     fn run(self) -> Result<(), Failure> {
         let config = self.options.config()?;
-        let seat = Seat::of(&config)?;
-        let durable = seat.open().map_err(|error| Failure::Failed(in_words(&error)))?;
+        let local = LocalVoter::of(&config)?;
+        let durable = local.open().map_err(|error| Failure::Failed(in_words(&error)))?;
         print(&format!(
-            "voter `{}` of group `{}`: promised counter {}, granted {} at most",
-            seat.member, seat.group.name, durable.counter, durable.longest_ttl
+            "voter `{}` of group `{}`: promised counter {}, granted {} at most\n",
+            local.member, local.group.name, durable.counter, durable.longest_ttl
         ))
     }
-}
-
-fn print(line: &str) -> Result<(), Failure> {
-    writeln!(io::stdout(), "{line}").map_err(|error| Failure::output(&error))
 }

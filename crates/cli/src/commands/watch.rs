@@ -1,6 +1,6 @@
 //! `hustings watch`: prints the leaders, now and at every change.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
 use clap::Args;
@@ -8,7 +8,7 @@ use hustings_agent::Leadership;
 use ureq::BodyReader;
 
 use super::agent::client::{self, Client, ClientOptions, NoAnswer, Printed, in_words};
-use crate::failure::{Failure, say};
+use crate::failure::{Failure, print, say};
 
 /// The path of the event stream.
 const EVENTS: &str = "/v1/watch";
@@ -65,9 +65,7 @@ impl Watch {
                     Err(why) => return Err(client.failure(why)),
                 },
             };
-            let mut out = std::io::stdout().lock();
-            let printed = writeln!(out, "{line}").and_then(|()| out.flush());
-            printed.map_err(|error| Failure::output(&error))?;
+            print(&format!("{line}\n"))?;
         }
         Ok(())
     }

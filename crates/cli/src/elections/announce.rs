@@ -1,119 +1,22 @@
 //! The announce family: LE-A, LE-S and LE-M, and the baselines SUP and AL.
 
 mod baselines;
+mod chapter;
 mod churn;
 mod options;
-mod paper;
 
-use clap::Args;
 use hustings_protocol::Duration;
-use hustings_sim::elections::{Announcing, PriorityKind, Schedule};
+use hustings_sim::elections::Schedule;
 
-use super::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Conditions, ConditionsExt};
-use crate::report::Parameters;
+use crate::options::Conditions;
 pub(crate) use baselines::{AnnounceListenOptions, SuppressionOptions};
-use options::{Options, Settled};
+pub(crate) use options::AnnounceOptions;
 
 /// The limit for announcements under way at once.
 const MOST_UNDER_WAY: f64 = 1e8;
 /// The limit for copies of multicasts that are stored. More would take over five gigabytes.
 const MOST_COPIES: f64 = 1e8;
-
-/// The options of `announce`.
-#[derive(Debug, Args)]
-pub(crate) struct LeAOptions {
-    #[command(flatten)]
-    options: Options,
-}
-
-/// The options of `suppress`.
-#[derive(Debug, Args)]
-pub(crate) struct LeSOptions {
-    #[command(flatten)]
-    options: Options,
-}
-
-/// The options of `earliest`.
-#[derive(Debug, Args)]
-pub(crate) struct LeMOptions {
-    #[command(flatten)]
-    options: Options,
-}
-
-impl LeAOptions {
-    pub(super) fn settle(&self, conditions: &Conditions) -> Result<Announced, Failure> {
-        let at_once = Some(Duration::ZERO);
-        Announced::new("announce", &self.options, at_once, PriorityKind::Id, conditions)
-    }
-}
-
-impl LeSOptions {
-    pub(super) fn settle(&self, conditions: &Conditions) -> Result<Announced, Failure> {
-        Announced::new("suppress", &self.options, None, PriorityKind::Id, conditions)
-    }
-}
-
-impl LeMOptions {
-    pub(super) fn settle(&self, conditions: &Conditions) -> Result<Announced, Failure> {
-        match self.options.priority {
-            None | Some(PriorityKind::Wake) => {
-                Announced::new("earliest", &self.options, None, PriorityKind::Wake, conditions)
-            }
-            Some(PriorityKind::Id | PriorityKind::Priority) => Err(Failure::Usage(
-                "earliest is the election by --merit wake: for another merit choose suppress"
-                    .to_owned(),
-            )),
-        }
-    }
-}
-
-/// An election by LE-A, LE-S or LE-M with all options settled.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Announced {
-    name: &'static str,
-    settled: Settled,
-}
-
-impl Announced {
-    fn new(
-        name: &'static str,
-        options: &Options,
-        suppress: Option<Duration>,
-        usual_priority: PriorityKind,
-        conditions: &Conditions,
-    ) -> Result<Self, Failure> {
-        conditions.require_multicast_alone(name)?;
-        let priority = options.priority.unwrap_or(usual_priority);
-        let settled = options.settle(suppress, priority, conditions)?;
-        Ok(Self { name, settled })
-    }
-}
-
-impl Described for Announced {
-    type Election = Announcing;
-
-    fn election(&self) -> Announcing {
-        self.settled.election
-    }
-
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn parameters(&self) -> Parameters {
-        self.settled.parameters()
-    }
-
-    fn sentence(&self) -> String {
-        self.settled.sentence()
-    }
-
-    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        paper::election(&self.settled, conditions)
-    }
-}
 
 /// Builds the schedule of an election by announcement.
 ///

@@ -7,10 +7,11 @@ use hustings_sim::classics::{Best, BullyInitiator};
 use hustings_sim::elections::{Bully, Election};
 use hustings_theory::bully as theory;
 
-use super::{Caution, ClosedForm, Described, without_faults};
+use super::{ClosedForm, Described, FaultRules, without_faults};
 use crate::failure::Failure;
 use crate::options::{Conditions, ConditionsExt, Named, no_closed_form, one_of, values};
 use crate::report::Parameters;
+use crate::simulation::Simulation;
 
 /// The limit for members if all of them may query all better members at once; their messages must
 /// fit into memory.
@@ -48,7 +49,7 @@ pub(crate) struct BullyOptions {
     victory_within: Option<Duration>,
 
     #[command(flatten)]
-    caution: Caution,
+    fault_rules: FaultRules,
 }
 
 impl BullyOptions {
@@ -69,16 +70,16 @@ impl BullyOptions {
             config: bully::Config {
                 answer_within,
                 victory_within,
-                reports: self.caution.reports,
-                election_timeout: self.caution.election_timeout,
+                reports: self.fault_rules.reports,
+                election_timeout: self.fault_rules.election_timeout,
             },
         })
     }
 }
 
 /// The handling of faults in this election.
-fn caution(bully: &Bully) -> Caution {
-    Caution { election_timeout: bully.config.election_timeout, reports: bully.config.reports }
+fn fault_rules(bully: &Bully) -> FaultRules {
+    FaultRules { election_timeout: bully.config.election_timeout, reports: bully.config.reports }
 }
 
 /// Checks that the time-outs mean what the closed forms assume.
@@ -109,25 +110,8 @@ fn cost(bully: &Bully, conditions: &Conditions) -> Result<theory::BullyCost, Fai
 }
 
 impl Described for Bully {
-    type Election = Self;
-
-    fn election(&self) -> Self {
-        *self
-    }
-
     fn name(&self) -> &'static str {
         "bully"
-    }
-
-    fn require_room(&self) -> Result<(), Failure> {
-        let asks_all = self.initiator != BullyInitiator::SecondHighest;
-        if asks_all && self.members > MOST_MEMBERS_ASKING {
-            return Err(Failure::Usage(format!(
-                "--members {} would send up to N^2 messages at once: choose from 2 to {MOST_MEMBERS_ASKING}, or --initiator second-highest",
-                self.members
-            )));
-        }
-        Ok(())
     }
 
     fn parameters(&self) -> Parameters {
@@ -137,7 +121,7 @@ impl Described for Bully {
             .with("crashed_leader", self.best == Best::Down)
             .with("answer_within", self.config.answer_within.to_string())
             .with("victory_within", self.config.victory_within.to_string())
-            .and(caution(self).parameters())
+            .and(fault_rules(self).parameters())
     }
 
     fn sentence(&self) -> String {
@@ -156,14 +140,14 @@ impl Described for Bully {
             "{members} members{best}, {starts}, answers within {}, victory within {}{}",
             config.answer_within,
             config.victory_within,
-            caution(self).sentence()
+            fault_rules(self).sentence()
         )
     }
 
     fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
         conditions.require_no_faults()?;
         conditions.require_constant_delay()?;
-        caution(self).require_endless_patience()?;
+        fault_rules(self).require_endless_patience()?;
         require_sound_time_outs(self, conditions)?;
         let cost = cost(self, conditions)?;
         let delay = cost
@@ -178,5 +162,16 @@ impl Described for Bully {
             ],
             delay,
         ))
+    }
+
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
+        let asks_all = self.initiator != BullyInitiator::SecondHighest;
+        if asks_all && self.members > MOST_MEMBERS_ASKING {
+            return Err(Failure::Usage(format!(
+                "--members {} would send up to N^2 messages at once: choose from 2 to {MOST_MEMBERS_ASKING}, or --initiator second-highest",
+                self.members
+            )));
+        }
+        simulation.elect(self, *self)
     }
 }

@@ -1,20 +1,21 @@
 //! The probabilistic election by Gupta, van Renesse and Birman.
 
-mod paper;
+mod round;
 
 use clap::{Args, ValueEnum};
 use hustings_protocol::Duration;
 use hustings_protocol::probabilistic::{
-    Config, GroupSize, Introduction as ProtocolIntroduction, LastRound, Recall,
-    Reply as ProtocolReply, Strategy,
+    Config, GroupSize, Introduction, LastRound, Recall, Reply, Strategy,
 };
 use hustings_sim::probabilistic::Trial;
+use hustings_sim::trial::Rounds;
 use hustings_theory::probabilistic::Model;
 
-use super::ClosedForm;
+use super::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Conditions, ConditionsExt, name_of, values};
+use crate::options::{Conditions, ConditionsExt, Named, name_of, one_of, values};
 use crate::report::Parameters;
+use crate::simulation::Simulation;
 
 /// The number of members above which the last round grows like any other by default; also the
 /// greatest K that memory has room for.
@@ -35,10 +36,13 @@ const DRAWS: f64 = 50.0;
 /// A hundred years, the longest duration that an option accepts.
 const LONGEST: f64 = 100.0 * 365.0 * 24.0 * 3600.0;
 
+/// The protocol's name on the command line.
+const NAME: &str = "probabilistic";
+
 /// The options of `probabilistic`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Election")]
-pub(crate) struct Options {
+pub(crate) struct ProbabilisticOptions {
     /// The number of members in the group: 1 to 10000000, in theory to 1000000000. Costs hardly
     /// depend on it
     #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
@@ -72,8 +76,8 @@ pub(crate) struct Options {
     /// K of the last of several rounds. With everyone it is N, as in the paper; if that round
     /// happens, it takes each thread about N^2 x the view x 60 bytes. Default: everyone up to 20000
     /// members, grown beyond
-    #[arg(long, value_enum)]
-    last_round: Option<Last>,
+    #[arg(long, value_parser = one_of::<LastRound>())]
+    last_round: Option<LastRound>,
 
     /// One round only, with K
     #[arg(long, conflicts_with_all = ["growth", "max_rounds", "last_round"])]
@@ -82,11 +86,12 @@ pub(crate) struct Options {
     /// The member that calls the next round after a failed one, among those that notice. With
     /// delay, members that miss the first call also call: 1.6 calls on average at a multicast loss
     /// of 0.15, 2.8 at 0.3, for any hesitation
-    #[arg(long, value_enum, default_value_t = Reinitiate::Delay)]
-    reinitiate: Reinitiate,
+    #[arg(long = "reinitiate", value_name = "REINITIATE", value_parser = one_of::<Recall>(),
+          default_value = "delay")]
+    recall: Recall,
 
     /// The members that a drawn member answers, if their choice is no better than its own
-    #[arg(long, value_enum, default_value_t = Reply::Worse)]
+    #[arg(long, value_parser = one_of::<Reply>(), default_value = "worse")]
     reply: Reply,
 
     /// The group size with which a member determines the drawn members
@@ -94,7 +99,7 @@ pub(crate) struct Options {
     group_size: Size,
 
     /// The way in which drawn members find each other
-    #[arg(long, value_enum, default_value_t = Introduction::View)]
+    #[arg(long, value_parser = one_of::<Introduction>(), default_value = "view")]
     introduction: Introduction,
 
     /// With --reinitiate delay: the longest random wait of a member that noticed a failure, in
@@ -104,37 +109,6 @@ pub(crate) struct Options {
     #[arg(long, value_name = "STEPS", allow_negative_numbers = true,
           value_parser = values::whole(0..=1_000_000_u32))]
     hesitation: Option<u32>,
-}
-
-/// The choices for K of the last round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Last {
-    /// N: all members take part
-    Everyone,
-    /// Grown by the same factor as in every round
-    Grown,
-}
-
-/// The choices for the caller of the next round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Reinitiate {
-    /// Members whose hash is below K/N, as in the paper's figure 3: possibly none
-    Hash,
-    /// The member with the shortest hesitation, the paper's alternative
-    Delay,
-    /// Every member
-    All,
-}
-
-/// The choices for the members that a drawn member answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Reply {
-    /// Members whose choice is worse
-    Worse,
-    /// Also members whose choice is the same, but each only once in a round
-    Once,
-    /// All members, as in the paper's figure 3: two that agree tell each other so until time is up
-    Literal,
 }
 
 /// The sources of the group size.
@@ -151,28 +125,6 @@ enum Size {
     Estimate,
 }
 
-/// The ways in which drawn members find each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Introduction {
-    /// By their views, as in the paper: one of the two must know the other
-    View,
-    /// Each multicasts its first choice: about K more multicasts in a round, however small the
-    /// views are
-    Multicast,
-}
-
-impl Introduction {
-    /// Returns the model in which drawn members know as many of each other as they do after all
-    /// have introduced themselves.
-    fn acquainted(self, model: Model) -> Model {
-        match self {
-            Self::View => model,
-            // A member that receives another's multicast knows that member.
-            Self::Multicast => Model { view: 1.0 - model.multicast_loss, ..model },
-        }
-    }
-}
-
 fn target(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number < 1.0 => Ok(number),
@@ -187,7 +139,7 @@ fn growth(text: &str) -> Result<f64, String> {
     }
 }
 
-impl Options {
+impl ProbabilisticOptions {
     pub(super) fn settle(&self, conditions: &Conditions) -> Result<Probabilistic, Failure> {
         let members = self.members;
         let model = Model {
@@ -198,7 +150,9 @@ impl Options {
             multicast_loss: conditions.network.multicast_loss,
         };
         let first = match (self.k, self.target_success) {
-            (_, Some(target)) => paper::k_for(&self.introduction.acquainted(model), target)?,
+            (_, Some(target)) => {
+                round::k_for(&round::acquainted(self.introduction, model), target)?
+            }
             (None, None) => Strategy::DOCUMENT.first.min(members),
             (Some(k), None) if k <= members => k,
             (Some(k), None) => {
@@ -207,21 +161,18 @@ impl Options {
                 )));
             }
         };
-        if self.hesitation.is_some() && self.reinitiate != Reinitiate::Delay {
+        if self.hesitation.is_some() && self.recall != Recall::Delay {
             return Err(Failure::Usage(format!(
                 "--hesitation is for --reinitiate delay: with {} nobody waits; leave it out",
-                name_of(&self.reinitiate)
+                self.recall.name()
             )));
         }
-        let usual = if members <= MOST_AT_ONCE { Last::Everyone } else { Last::Grown };
+        let usual = if members <= MOST_AT_ONCE { LastRound::Everybody } else { LastRound::Grown };
         let strategy = Strategy {
             first,
             growth: self.growth,
             rounds: if self.single_round { 1 } else { self.max_rounds },
-            last: match self.last_round.unwrap_or(usual) {
-                Last::Everyone => LastRound::Everybody,
-                Last::Grown => LastRound::Grown,
-            },
+            last: self.last_round.unwrap_or(usual),
             ..Strategy::DOCUMENT
         };
         Ok(Probabilistic {
@@ -229,7 +180,7 @@ impl Options {
             members,
             strategy,
             target: self.target_success,
-            reinitiate: self.reinitiate,
+            recall: self.recall,
             reply: self.reply,
             size: self.group_size,
             introduction: self.introduction,
@@ -246,7 +197,7 @@ pub(crate) struct Probabilistic {
     strategy: Strategy,
     /// The success probability for which the first K was chosen.
     target: Option<f64>,
-    reinitiate: Reinitiate,
+    recall: Recall,
     reply: Reply,
     size: Size,
     introduction: Introduction,
@@ -255,15 +206,12 @@ pub(crate) struct Probabilistic {
 }
 
 impl Probabilistic {
-    /// The protocol's name on the command line.
-    pub(crate) const NAME: &'static str = "probabilistic";
-
     /// Returns a run for the simulator.
     ///
     /// # Errors
     /// Names the setting that the simulator does not support or has no room for.
-    pub(crate) fn trial(&self, conditions: &Conditions) -> Result<Trial, Failure> {
-        let hop = conditions.require_steps(Self::NAME)?;
+    fn trial(&self, conditions: &Conditions) -> Result<Trial, Failure> {
+        let hop = conditions.require_steps(NAME)?;
         let members = self.members;
         let config = Config {
             strategy: self.strategy,
@@ -272,20 +220,9 @@ impl Probabilistic {
                 Size::View => GroupSize::View,
                 Size::Estimate => GroupSize::Estimate,
             },
-            recall: match self.reinitiate {
-                Reinitiate::Hash => Recall::Hash,
-                Reinitiate::Delay => Recall::Delay,
-                Reinitiate::All => Recall::All,
-            },
-            reply: match self.reply {
-                Reply::Worse => ProtocolReply::Worse,
-                Reply::Once => ProtocolReply::Once,
-                Reply::Literal => ProtocolReply::Literal,
-            },
-            introduction: match self.introduction {
-                Introduction::View => ProtocolIntroduction::View,
-                Introduction::Multicast => ProtocolIntroduction::Multicast,
-            },
+            recall: self.recall,
+            reply: self.reply,
+            introduction: self.introduction,
             hesitation: hop * u64::from(self.hesitation),
             ..Config::paper(members.into(), hop)
         };
@@ -368,8 +305,20 @@ impl Probabilistic {
         )))
     }
 
-    /// All settings, and the values derived from them.
-    pub(crate) fn parameters(&self) -> Parameters {
+    /// The settings of one round in one sentence for people.
+    fn sentence_of_a_round(&self) -> String {
+        let target = self.target.map(|it| format!(" for a success of {it}"));
+        let Self { members, strategy, .. } = self;
+        format!("{members} members, K {}{}", strategy.first, target.unwrap_or_default())
+    }
+}
+
+impl Described for Probabilistic {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn parameters(&self) -> Parameters {
         let Strategy {
             first,
             growth,
@@ -377,33 +326,21 @@ impl Probabilistic {
             last,
             steady_from: _, // agents only
         } = self.strategy;
-        let last = match last {
-            LastRound::Everybody => Last::Everyone,
-            LastRound::Grown => Last::Grown,
-        };
         Parameters::new()
             .with("members", self.members)
             .with("k", first)
             .with("target_success", self.target)
             .with("growth", growth)
             .with("max_rounds", rounds)
-            .with("last_round", name_of(&last))
-            .with("reinitiate", name_of(&self.reinitiate))
-            .with("reply", name_of(&self.reply))
+            .with("last_round", last.name())
+            .with("reinitiate", self.recall.name())
+            .with("reply", self.reply.name())
             .with("group_size", name_of(&self.size))
-            .with("introduction", name_of(&self.introduction))
+            .with("introduction", self.introduction.name())
             .with("hesitation", self.hesitation)
     }
 
-    /// The settings of one round in one sentence for people.
-    pub(crate) fn sentence_of_a_round(&self) -> String {
-        let target = self.target.map(|it| format!(" for a success of {it}"));
-        let Self { members, strategy, .. } = self;
-        format!("{members} members, K {}{}", strategy.first, target.unwrap_or_default())
-    }
-
-    /// The settings of all rounds in one sentence for people.
-    pub(crate) fn sentence(&self) -> String {
+    fn sentence(&self) -> String {
         let Strategy { growth, rounds, last, .. } = self.strategy;
         let mut said = vec![self.sentence_of_a_round()];
         if rounds == 1 {
@@ -414,26 +351,31 @@ impl Probabilistic {
                 LastRound::Grown => "",
             };
             said.push(format!("growing by {growth} in {rounds} rounds{last}"));
-            said.push(format!("reinitiate {}", name_of(&self.reinitiate)));
+            said.push(format!("reinitiate {}", self.recall.name()));
         }
         if self.reply != Reply::Worse {
-            said.push(format!("reply {}", name_of(&self.reply)));
+            said.push(format!("reply {}", self.reply.name()));
         }
         if self.size != Size::Known {
             said.push(format!("group size {}", name_of(&self.size)));
         }
         if self.introduction != Introduction::View {
-            said.push(format!("introduction {}", name_of(&self.introduction)));
+            said.push(format!("introduction {}", self.introduction.name()));
         }
         said.join(", ")
     }
 
-    /// Evaluates the closed form of one round.
-    ///
-    /// # Errors
-    /// If there is no closed form under these conditions.
-    pub(crate) fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        paper::round(self, conditions)
+    fn sentence_in_theory(&self) -> String {
+        self.sentence_of_a_round()
+    }
+
+    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
+        round::closed_form(self, conditions)
+    }
+
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
+        simulation.require_no_script(NAME)?;
+        simulation.conduct(self, &Rounds::new(self.trial(&simulation.conditions)?))
     }
 }
 

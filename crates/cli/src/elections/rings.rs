@@ -7,10 +7,11 @@ use hustings_sim::elections::{ChangRoberts, Circle, ModifiedRing};
 use hustings_theory::rings as theory;
 use serde_json::Value;
 
-use super::{Caution, ClosedForm, Described, without_faults};
+use super::{ClosedForm, Described, FaultRules, without_faults};
 use crate::failure::Failure;
 use crate::options::{Conditions, ConditionsExt, Named, no_closed_form, one_of, values};
 use crate::report::Parameters;
+use crate::simulation::Simulation;
 
 /// The limit for the entries of all initiators' lists together.
 const MOST_LIST_ENTRIES: u64 = 1_000_000_000;
@@ -33,7 +34,7 @@ pub(crate) struct ChangRobertsOptions {
     literal: bool,
 
     #[command(flatten)]
-    caution: Caution,
+    fault_rules: FaultRules,
 }
 
 /// The options of the modified ring.
@@ -50,7 +51,7 @@ pub(crate) struct ModifiedRingOptions {
     start: StartOptions,
 
     #[command(flatten)]
-    caution: Caution,
+    fault_rules: FaultRules,
 }
 
 /// The options for the initiators and their positions.
@@ -82,11 +83,11 @@ impl ChangRobertsOptions {
             chang_roberts::Initiator::Participates
         };
         Ok(ChangRoberts {
-            ring: self.start.partial_view(self.members, conditions)?,
+            ring: self.start.circle(self.members, conditions)?,
             config: chang_roberts::Config {
                 initiator,
-                reports: self.caution.reports,
-                election_timeout: self.caution.election_timeout,
+                reports: self.fault_rules.reports,
+                election_timeout: self.fault_rules.election_timeout,
             },
         })
     }
@@ -95,17 +96,17 @@ impl ChangRobertsOptions {
 impl ModifiedRingOptions {
     pub(super) fn settle(&self, conditions: &Conditions) -> Result<ModifiedRing, Failure> {
         Ok(ModifiedRing {
-            ring: self.start.partial_view(self.members, conditions)?,
+            ring: self.start.circle(self.members, conditions)?,
             config: modified_ring::Config {
-                reports: self.caution.reports,
-                election_timeout: self.caution.election_timeout,
+                reports: self.fault_rules.reports,
+                election_timeout: self.fault_rules.election_timeout,
             },
         })
     }
 }
 
 impl StartOptions {
-    fn partial_view(&self, members: u32, conditions: &Conditions) -> Result<Circle, Failure> {
+    fn circle(&self, members: u32, conditions: &Conditions) -> Result<Circle, Failure> {
         match self.initiators {
             Initiators::Count(count) if count > members => Err(Failure::Usage(format!(
                 "--initiators {count} is more than --members {members}: choose from 1 to {members}, or all"
@@ -116,57 +117,51 @@ impl StartOptions {
 }
 
 /// The settings that both ring elections share.
-struct Ring {
-    partial_view: Circle,
-    caution: Caution,
+struct RingSettings {
+    circle: Circle,
+    fault_rules: FaultRules,
 }
 
-fn ring_of(election: &ChangRoberts) -> Ring {
-    Ring {
-        partial_view: election.ring,
-        caution: Caution {
-            election_timeout: election.config.election_timeout,
-            reports: election.config.reports,
-        },
+impl From<&ChangRoberts> for RingSettings {
+    fn from(ChangRoberts { ring, config }: &ChangRoberts) -> Self {
+        let chang_roberts::Config { election_timeout, reports, .. } = *config;
+        Self { circle: *ring, fault_rules: FaultRules { election_timeout, reports } }
     }
 }
 
-fn modified(election: &ModifiedRing) -> Ring {
-    Ring {
-        partial_view: election.ring,
-        caution: Caution {
-            election_timeout: election.config.election_timeout,
-            reports: election.config.reports,
-        },
+impl From<&ModifiedRing> for RingSettings {
+    fn from(ModifiedRing { ring, config }: &ModifiedRing) -> Self {
+        let modified_ring::Config { election_timeout, reports, .. } = *config;
+        Self { circle: *ring, fault_rules: FaultRules { election_timeout, reports } }
     }
 }
 
-impl Ring {
+impl RingSettings {
     fn parameters(&self) -> Parameters {
-        let initiators: Value = match self.partial_view.initiators {
+        let initiators: Value = match self.circle.initiators {
             Initiators::Count(count) => count.into(),
             Initiators::All => "all".into(),
         };
         Parameters::new()
-            .with("members", self.partial_view.members)
+            .with("members", self.circle.members)
             .with("initiators", initiators)
-            .with("order", self.partial_view.order.name())
-            .and(self.caution.parameters())
+            .with("order", self.circle.order.name())
+            .and(self.fault_rules.parameters())
     }
 
     fn sentence(&self) -> String {
-        let start = match self.partial_view.initiators {
+        let start = match self.circle.initiators {
             Initiators::Count(1) => "1 starts".to_owned(),
             Initiators::Count(count) => format!("{count} start at once"),
             Initiators::All => "all start at once".to_owned(),
         };
-        let members = self.partial_view.members;
-        let (order, caution) = (self.partial_view.order.name(), self.caution.sentence());
-        format!("{members} members in {order} order, {start}{caution}")
+        let members = self.circle.members;
+        let (order, fault_rules) = (self.circle.order.name(), self.fault_rules.sentence());
+        format!("{members} members in {order} order, {start}{fault_rules}")
     }
 
     fn order_in_theory(&self) -> Result<theory::Order, Failure> {
-        match self.partial_view.order {
+        match self.circle.order {
             Order::Random => Ok(theory::Order::Random),
             Order::Best => Ok(theory::Order::Best),
             Order::Worst => Ok(theory::Order::Worst),
@@ -178,8 +173,8 @@ impl Ring {
     /// vary and only their mean counts.
     fn require_closed_form(&self, conditions: &Conditions) -> Result<(), Failure> {
         conditions.require_no_faults()?;
-        self.caution.require_endless_patience()?;
-        match self.partial_view.starters() {
+        self.fault_rules.require_endless_patience()?;
+        match self.circle.starters() {
             1 => Ok(()),
             _ => conditions.require_constant_delay(),
         }
@@ -197,7 +192,7 @@ fn cost(election: &ChangRoberts) -> Result<theory::RingCost, Failure> {
         (false, _, _) => Ok(theory::chang_roberts(
             members.into(),
             election.ring.starters(),
-            ring_of(election).order_in_theory()?,
+            RingSettings::from(election).order_in_theory()?,
         )),
         (true, true, Order::Random) => Ok(theory::chang_roberts_literal(members.into())),
         (true, _, _) => {
@@ -207,27 +202,21 @@ fn cost(election: &ChangRoberts) -> Result<theory::RingCost, Failure> {
 }
 
 impl Described for ChangRoberts {
-    type Election = Self;
-
-    fn election(&self) -> Self {
-        *self
-    }
-
     fn name(&self) -> &'static str {
         "chang-roberts"
     }
 
     fn parameters(&self) -> Parameters {
-        ring_of(self).parameters().with("literal", is_literal(self))
+        RingSettings::from(self).parameters().with("literal", is_literal(self))
     }
 
     fn sentence(&self) -> String {
         let literal = if is_literal(self) { ", read literally" } else { "" };
-        ring_of(self).sentence() + literal
+        RingSettings::from(self).sentence() + literal
     }
 
     fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        ring_of(self).require_closed_form(conditions)?;
+        RingSettings::from(self).require_closed_form(conditions)?;
         let cost = cost(self)?;
         Ok(without_faults(
             cost.messages,
@@ -235,20 +224,37 @@ impl Described for ChangRoberts {
             cost.delay_hops * conditions.mean_delay().as_secs_f64(),
         ))
     }
+
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
+        simulation.elect(self, *self)
+    }
 }
 
 impl Described for ModifiedRing {
-    type Election = Self;
-
-    fn election(&self) -> Self {
-        *self
-    }
-
     fn name(&self) -> &'static str {
         "modified-ring"
     }
 
-    fn require_room(&self) -> Result<(), Failure> {
+    fn parameters(&self) -> Parameters {
+        RingSettings::from(self).parameters()
+    }
+
+    fn sentence(&self) -> String {
+        RingSettings::from(self).sentence()
+    }
+
+    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
+        RingSettings::from(self).require_closed_form(conditions)?;
+        let order = RingSettings::from(self).order_in_theory()?;
+        let cost = theory::modified_ring(self.ring.members.into(), self.ring.starters(), order);
+        Ok(without_faults(
+            cost.messages,
+            &[("election", cost.messages_election), ("coordinator", cost.messages_announcement)],
+            cost.delay_hops * conditions.mean_delay().as_secs_f64(),
+        ))
+    }
+
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
         let (members, starters) = (self.ring.members, self.ring.starters());
         let most = MOST_LIST_ENTRIES / u64::from(members);
         if starters > most {
@@ -256,26 +262,6 @@ impl Described for ModifiedRing {
                 "{starters} --initiators would send as many lists of up to {members} members: choose from 1 to {most}"
             )));
         }
-        Ok(())
-    }
-
-    fn parameters(&self) -> Parameters {
-        modified(self).parameters()
-    }
-
-    fn sentence(&self) -> String {
-        modified(self).sentence()
-    }
-
-    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        modified(self).require_closed_form(conditions)?;
-        let members = self.ring.members.into();
-        let cost =
-            theory::modified_ring(members, self.ring.starters(), modified(self).order_in_theory()?);
-        Ok(without_faults(
-            cost.messages,
-            &[("election", cost.messages_election), ("coordinator", cost.messages_announcement)],
-            cost.delay_hops * conditions.mean_delay().as_secs_f64(),
-        ))
+        simulation.elect(self, *self)
     }
 }

@@ -1,25 +1,36 @@
 //! Wagner's ring: a fair draw among members that do not trust each other.
 
-mod paper;
-
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use hustings_protocol::Duration;
-use hustings_protocol::wagner::{self as protocol, subset};
+use hustings_protocol::wagner::subset::{Compare, Selection};
+use hustings_protocol::wagner::{Config, Ring};
+use hustings_sim::trial::Draws;
 use hustings_sim::wagner::{Aim, Cheat, Scheme, Segment, Trial};
-use hustings_theory::wagner as theory;
+use hustings_theory::wagner::election::{
+    adjacent_pair, cost, printed_bound, probability_elected, stages_exceed,
+};
+use hustings_theory::wagner::informal::{Parity, Sees, best_cheater};
+use hustings_theory::wagner::segment;
+use hustings_theory::wagner::stall::{StallLimit, least_limit, longest};
 
-use super::ClosedForm;
+use super::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Conditions, ConditionsExt, name_of, values};
+use crate::options::{Conditions, ConditionsExt, Named, name_of, no_closed_form, one_of, values};
 use crate::report::Parameters;
+use crate::simulation::Simulation;
+
+/// The protocol's name on the command line.
+const NAME: &str = "wagner";
+/// The smallest ring on which a member has two different neighbours.
+const FEWEST_WITH_TWO_NEIGHBOURS: usize = 3;
 
 /// The options of `wagner`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Election")]
-pub(crate) struct Options {
+pub(crate) struct WagnerOptions {
     /// The number of members on the ring: 2 to 1000. With fewer than 4 members, or 3 with --ring
     /// clockwise, no member can be held to its flip. The paper's example has 25
     #[arg(long, value_name = "N", default_value = "25", allow_negative_numbers = true,
@@ -28,15 +39,15 @@ pub(crate) struct Options {
 
     /// The rule by which the known bits of the random number t decide whether it lies above or
     /// below r, the fraction of the members that flipped heads
-    #[arg(long, value_enum, default_value_t = Compare::Nonstrict)]
+    #[arg(long, value_parser = one_of::<Compare>(), default_value = "nonstrict")]
     compare: Compare,
 
     /// The way in which a member commits to its flip before it knows the other flips
-    #[arg(long, value_enum, default_value_t = Ring::BothWays)]
+    #[arg(long, value_parser = one_of::<Ring>(), default_value = "both-ways")]
     ring: Ring,
 
     /// The rule for which active members stay when their flips differ
-    #[arg(long, value_enum, default_value_t = Selection::Proportional)]
+    #[arg(long, value_parser = one_of::<Selection>(), default_value = "proportional")]
     selection: Selection,
 
     /// The number of stages in a row with equal flips of all active members that counts as a fault;
@@ -78,36 +89,6 @@ pub(crate) struct Options {
     #[arg(long, value_name = "R", default_value = "1000", allow_negative_numbers = true,
           value_parser = values::whole(1..=1_000_000_u32))]
     max_rounds: u32,
-}
-
-/// The rules that decide a comparison of t with r.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Compare {
-    /// As printed: when t is greater, or less. A half then takes three flips where one is enough
-    Strict,
-    /// As soon as t can no longer be less, or greater
-    Nonstrict,
-}
-
-/// The ways in which a member commits to its flip.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Ring {
-    /// It sends its flip both ways at once: solution (a)
-    BothWays,
-    /// It sends its flip clockwise, and the other way after its neighbour's has arrived: solution
-    /// (b). All members must agree which way is clockwise. A round takes twice as long, and an odd
-    /// ring tolerates one more cheater
-    Clockwise,
-}
-
-/// The rules that select the members that stay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Selection {
-    /// Either part, with a probability equal to its share of them: fair, however members flip
-    Proportional,
-    /// Heads if the number of heads of all members is odd, otherwise tails: the informal protocol
-    /// of the paper's introduction, in which a cheater gains
-    Parity,
 }
 
 /// The limit for equal stages in a row, if there is one.
@@ -196,7 +177,7 @@ impl Cheaters {
     }
 
     /// Returns these cheaters as a segment of a ring of `members` that draws by `config`.
-    fn segment(self, members: u32, config: &protocol::Config) -> Result<Segment, Failure> {
+    fn segment(self, members: u32, config: &Config) -> Result<Segment, Failure> {
         let best = |aim| {
             let length = self.cheating_by(Cheat::DeterministicFlip).len(members);
             let scheme = Scheme::find(members, length, config, aim);
@@ -221,7 +202,7 @@ impl Cheaters {
     }
 }
 
-impl Options {
+impl WagnerOptions {
     pub(super) fn settle(&self, conditions: &Conditions) -> Result<Wagner, Failure> {
         let members = self.members;
         self.check_cheaters()?;
@@ -273,7 +254,7 @@ impl Options {
         let Some(at_most) = self.false_alarm else {
             return self.stall_limit;
         };
-        let limit = theory::stall::least_limit(self.members as usize, at_most);
+        let limit = least_limit(self.members as usize, at_most);
         Limit(NonZeroU32::new(limit.equal_stages()))
     }
 }
@@ -292,85 +273,29 @@ pub(crate) struct Wagner {
 }
 
 impl Wagner {
-    /// The protocol's name on the command line.
-    pub(crate) const NAME: &'static str = "wagner";
-
-    /// All settings.
-    pub(crate) fn parameters(&self) -> Parameters {
-        Parameters::new()
-            .with("members", self.members)
-            .with("compare", name_of(&self.compare))
-            .with("ring", name_of(&self.ring))
-            .with("selection", name_of(&self.selection))
-            .with("stall_limit", self.limit.0.map(NonZeroU32::get))
-            .with("response_limit", self.response.map(|it| it.to_string()))
-            .with("cheat", self.show_cheaters())
-            .with("max_rounds", self.most_rounds)
-    }
-
     fn show_cheaters(&self) -> Option<String> {
         let shown: Vec<String> = self.cheaters.iter().map(|it| it.show()).collect();
         (!shown.is_empty()).then(|| shown.join(" and "))
-    }
-
-    /// The settings in one sentence for people.
-    pub(crate) fn sentence(&self) -> String {
-        let ring = match self.ring {
-            Ring::BothWays => "both ways",
-            Ring::Clockwise => "clockwise first",
-        };
-        let limit = match self.limit.0 {
-            Some(limit) => format!("at most {limit} equal stages in a row"),
-            None => "no limit on equal stages".to_owned(),
-        };
-        let choice = match self.selection {
-            Selection::Proportional => format!("compare {}", name_of(&self.compare)),
-            Selection::Parity => "selection by parity".to_owned(),
-        };
-        let cheat = self.show_cheaters().map(|it| format!(", cheat {it}"));
-        let few = match self.members < self.protocol_ring().fewest() {
-            true => " (honest ones: they are too few to be held to a flip, and hold no draw)",
-            false => "",
-        };
-        format!(
-            "{} members{few}, {choice}, flips {ring}, {limit}{}",
-            self.members,
-            cheat.unwrap_or_default()
-        )
-    }
-
-    fn protocol_ring(&self) -> protocol::Ring {
-        match self.ring {
-            Ring::BothWays => protocol::Ring::BothWays,
-            Ring::Clockwise => protocol::Ring::Clockwise,
-        }
     }
 
     /// Returns a run for the simulator.
     ///
     /// # Errors
     /// Names the setting that the simulator does not support.
-    pub(crate) fn trial(&self, conditions: &Conditions) -> Result<Trial, Failure> {
-        let hop = conditions.require_steps(Self::NAME)?;
-        conditions.require_agreed_ring(Self::NAME)?;
-        let ring = self.protocol_ring();
-        if self.members < ring.fewest() {
+    fn trial(&self, conditions: &Conditions) -> Result<Trial, Failure> {
+        let hop = conditions.require_steps(NAME)?;
+        conditions.require_agreed_ring(NAME)?;
+        let fewest = self.ring.fewest();
+        if self.members < fewest {
             return Err(Failure::Usage(format!(
-                "--members {} is too few for a draw, as nobody can be held to a flip: choose {} or more",
-                self.members,
-                ring.fewest()
+                "--members {} is too few for a draw, as nobody can be held to a flip: choose {fewest} or more",
+                self.members
             )));
         }
-        let config = protocol::Config {
-            ring,
-            selection: match self.selection {
-                Selection::Proportional => subset::Selection::Proportional,
-                Selection::Parity => subset::Selection::Parity,
-            },
-            compare: match self.compare {
-                Compare::Strict => subset::Compare::Strict,
-                Compare::Nonstrict => subset::Compare::NonStrict,
-            },
+        let config = Config {
+            ring: self.ring,
+            selection: self.selection,
+            compare: self.compare,
             stall_limit: self.limit.0,
             respond_within: self.response,
         };
@@ -386,26 +311,100 @@ impl Wagner {
             most_rounds: self.most_rounds,
         })
     }
+}
 
-    /// Evaluates the closed form of a draw's cost.
-    ///
-    /// # Errors
-    /// If there is no closed form under these conditions.
-    pub(crate) fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        paper::draw(self, conditions)
+impl Described for Wagner {
+    fn name(&self) -> &'static str {
+        NAME
     }
 
-    fn theory_of_compare(&self) -> theory::Compare {
-        match self.compare {
-            Compare::Strict => theory::Compare::Strict,
-            Compare::Nonstrict => theory::Compare::NonStrict,
-        }
+    fn parameters(&self) -> Parameters {
+        Parameters::new()
+            .with("members", self.members)
+            .with("compare", self.compare.name())
+            .with("ring", self.ring.name())
+            .with("selection", self.selection.name())
+            .with("stall_limit", self.limit.0.map(NonZeroU32::get))
+            .with("response_limit", self.response.map(|it| it.to_string()))
+            .with("cheat", self.show_cheaters())
+            .with("max_rounds", self.most_rounds)
     }
 
-    fn theory_of_ring(&self) -> theory::Ring {
-        match self.ring {
-            Ring::BothWays => theory::Ring::BothWays,
-            Ring::Clockwise => theory::Ring::Clockwise,
+    fn sentence(&self) -> String {
+        let ring = match self.ring {
+            Ring::BothWays => "both ways",
+            Ring::Clockwise => "clockwise first",
+        };
+        let limit = match self.limit.0 {
+            Some(limit) => format!("at most {limit} equal stages in a row"),
+            None => "no limit on equal stages".to_owned(),
+        };
+        let choice = match self.selection {
+            Selection::Proportional => format!("compare {}", self.compare.name()),
+            Selection::Parity => "selection by parity".to_owned(),
+        };
+        let cheat = self.show_cheaters().map(|it| format!(", cheat {it}"));
+        let few = if self.members < self.ring.fewest() {
+            " (honest ones: they are too few to be held to a flip, and hold no draw)"
+        } else {
+            ""
+        };
+        format!(
+            "{} members{few}, {choice}, flips {ring}, {limit}{}",
+            self.members,
+            cheat.unwrap_or_default()
+        )
+    }
+
+    /// Evaluates a draw among honest members, and the effect that cheaters could have.
+    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
+        conditions.require_no_faults()?;
+        conditions.require_constant_delay()?;
+        if !self.cheaters.is_empty() {
+            return Err(no_closed_form("with --cheat"));
         }
+        if self.selection == Selection::Parity {
+            return Err(no_closed_form("with --selection parity"));
+        }
+        let n = self.members as usize;
+        // In every round each flip makes `n` hops. With an agreed direction the two ways take
+        // turns.
+        let (hops, sees) = match self.ring {
+            Ring::BothWays => (n, Sees::Both),
+            Ring::Clockwise => (2 * n, Sees::Clockwise),
+        };
+        let limit = self.limit.0.map(|limit| StallLimit::new(limit.get()));
+        let expected = cost(n, self.compare, limit);
+        let hop = conditions.mean_delay().as_secs_f64();
+        let mut form = ClosedForm::of([
+            ("stages", expected.stages),
+            ("flips", expected.flips),
+            ("basic_rounds", expected.basic_rounds),
+            ("messages", expected.messages),
+            ("bits", expected.bits),
+            ("delay", expected.basic_rounds * hops as f64 * hop),
+            ("probability_elected", probability_elected(n, limit)),
+            ("false_alarm", expected.false_alarm),
+        ]);
+        if let Some(limit) = limit {
+            form.add([("stages_longest", longest(n, limit))]);
+        }
+        form.add([
+            ("stages_bound_printed", printed_bound(n).into()),
+            ("stages_exceed", stages_exceed(n, printed_bound(n))),
+            ("segment_largest", segment::largest(n, self.ring) as f64),
+        ]);
+        if n >= FEWEST_WITH_TWO_NEIGHBOURS {
+            form.add([
+                ("adjacent_pair", adjacent_pair(n)),
+                ("informal_best_cheater", best_cheater(n, Parity::Ring, sees)),
+            ]);
+        }
+        Ok(form)
+    }
+
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
+        simulation.require_no_script(NAME)?;
+        simulation.conduct(self, &Draws::new(self.trial(&simulation.conditions)?))
     }
 }

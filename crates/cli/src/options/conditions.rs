@@ -245,43 +245,32 @@ impl ConditionsExt for Conditions {
 
     fn require_steps(&self, protocol: &str) -> Result<Duration, Failure> {
         let network = &self.network;
-        let refuse = |what: &str, remedy: &str| {
-            Err(Failure::Usage(format!("{protocol} cannot be simulated with {what}: {remedy}")))
-        };
         let Delay::Constant(delay) = network.delay else {
-            return refuse("delays that vary", "choose one, as in --delay 100ms");
+            return Err(Failure::Usage(format!(
+                "{protocol} cannot be simulated with delays that vary: choose one, as in --delay 100ms"
+            )));
         };
-        let others = [
-            ("--reorder", network.reordering.probability > 0.0),
-            ("--duplicate", network.duplicate > 0.0),
-            ("--loss-model correlated", self.network.loss_model == LossModel::Correlated),
-            ("--detect", self.detection.is_some()),
-        ];
-        match others.iter().find(|(_, is_asked_for)| *is_asked_for) {
-            Some((option, _)) => refuse(option, "leave it out"),
-            None => Ok(delay),
-        }
+        require_unasked(
+            protocol,
+            &[
+                ("--reorder", network.reordering.probability > 0.0),
+                ("--duplicate", network.duplicate > 0.0),
+                ("--loss-model correlated", network.loss_model == LossModel::Correlated),
+                ("--detect", self.detection.is_some()),
+            ],
+        )?;
+        Ok(delay)
     }
 
     fn require_agreed_ring(&self, protocol: &str) -> Result<(), Failure> {
         self.require_all_up(protocol)?;
-        let network = &self.network;
-        if network.multicast_loss != network.unicast_loss && network.multicast_loss > 0.0 {
-            return Err(Failure::Usage(format!(
-                "{protocol} cannot be simulated with --multicast-loss: leave it out"
-            )));
-        }
-        Ok(())
+        let Network { unicast_loss, multicast_loss, .. } = self.network;
+        let is_apart = multicast_loss != unicast_loss && multicast_loss > 0.0;
+        require_unasked(protocol, &[("--multicast-loss", is_apart)])
     }
 
     fn require_all_up(&self, protocol: &str) -> Result<(), Failure> {
-        let asked = [("--view", self.view < 1.0), ("--crash", self.crash > 0.0)];
-        match asked.iter().find(|(_, is_asked_for)| *is_asked_for) {
-            Some((option, _)) => Err(Failure::Usage(format!(
-                "{protocol} cannot be simulated with {option}: leave it out"
-            ))),
-            None => Ok(()),
-        }
+        require_unasked(protocol, &[("--view", self.view < 1.0), ("--crash", self.crash > 0.0)])
     }
 
     fn require_constant_delay(&self) -> Result<(), Failure> {
@@ -291,6 +280,19 @@ impl ConditionsExt for Conditions {
                 Err(no_closed_form("with delays that vary"))
             }
         }
+    }
+}
+
+/// Checks that the user asked for none of these options, with which `protocol` cannot be simulated.
+///
+/// # Errors
+/// Names the first that the user asked for.
+pub(crate) fn require_unasked(protocol: &str, options: &[(&str, bool)]) -> Result<(), Failure> {
+    match options.iter().find(|(_, is_asked_for)| *is_asked_for) {
+        Some((option, _)) => Err(Failure::Usage(format!(
+            "{protocol} cannot be simulated with {option}: leave it out"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -1,15 +1,23 @@
 //! Enums of other crates as option values. The crates that define them do not depend on clap.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use hustings_protocol::announce::{Correction, Heartbeat, Takeover};
 use hustings_protocol::config::Reports;
+use hustings_protocol::council::{Refill, Search};
+use hustings_protocol::probabilistic::{Introduction, LastRound, Recall, Reply};
+use hustings_protocol::wagner::Ring;
+use hustings_protocol::wagner::subset::{Compare, Selection};
 use hustings_sim::LossModel;
 use hustings_sim::classics::{BullyInitiator, Order};
 use hustings_sim::elections::PriorityKind;
 
+/// Values, each with its name and its help text.
+pub(crate) type Names<T> = &'static [(T, &'static str, &'static str)];
+
 /// An enum whose values have names on the command line.
 pub(crate) trait Named: Copy + PartialEq + Send + Sync + 'static {
-    /// Each value with its name and its help text.
-    const NAMES: &'static [(Self, &'static str, &'static str)];
+    /// The names of the values.
+    const NAMES: Names<Self>;
 
     /// Returns the value's name on the command line.
     fn name(self) -> &'static str {
@@ -29,14 +37,14 @@ pub(crate) fn one_of<T: Named>() -> impl TypedValueParser<Value = T> {
 }
 
 impl Named for LossModel {
-    const NAMES: &'static [(Self, &'static str, &'static str)] = &[
+    const NAMES: Names<Self> = &[
         (Self::Uncorrelated, "uncorrelated", "Each receiver loses it by its own chance"),
         (Self::Correlated, "correlated", "All receivers lose it, or none"),
     ];
 }
 
 impl Named for BullyInitiator {
-    const NAMES: &'static [(Self, &'static str, &'static str)] = &[
+    const NAMES: Names<Self> = &[
         (Self::Lowest, "lowest", "The worst member"),
         (
             Self::SecondHighest,
@@ -49,7 +57,7 @@ impl Named for BullyInitiator {
 }
 
 impl Named for Order {
-    const NAMES: &'static [(Self, &'static str, &'static str)] = &[
+    const NAMES: Names<Self> = &[
         (Self::Random, "random", "Anywhere: theory gives the mean over all orders"),
         (Self::Best, "best", "Where the election costs least"),
         (Self::Worst, "worst", "Where the election costs most"),
@@ -62,7 +70,7 @@ impl Named for Order {
 }
 
 impl Named for Reports {
-    const NAMES: &'static [(Self, &'static str, &'static str)] = &[
+    const NAMES: Names<Self> = &[
         (Self::Trusted, "believed", "Believes it, as in the sources"),
         (
             Self::CheckedAgainstView,
@@ -73,13 +81,143 @@ impl Named for Reports {
 }
 
 impl Named for PriorityKind {
-    const NAMES: &'static [(Self, &'static str, &'static str)] = &[
+    const NAMES: Names<Self> = &[
         (Self::Id, "id", "The greater identity: members are numbered from 0, the last is the best"),
         (Self::Wake, "wake", "The earlier wake-up: LE-M"),
         (
             Self::Priority,
             "priority",
             "The greater priority, 0 to 255, drawn anew for each run; of equals the lower identity",
+        ),
+    ];
+}
+
+impl Named for Correction {
+    const NAMES: Names<Self> = &[
+        (Self::AtNextAnnouncement, "at-next", "With its next announcement, within T_A"),
+        (Self::AtOnce, "at-once", "At once, but at most ten times in T_A"),
+    ];
+}
+
+impl Named for Takeover {
+    const NAMES: Names<Self> = &[
+        (Self::ByTheBetter, "better", "It takes over"),
+        (
+            Self::Never,
+            "never",
+            "It follows: a leader that was unchallenged for T_S + T_A stays until it is missed. If there are two, as after a partition, the one with more followers stays",
+        ),
+    ];
+}
+
+impl Named for Heartbeat {
+    const NAMES: Names<Self> = &[
+        (Self::Restarts, "restarts", "Restarts it"),
+        (
+            Self::Ignored,
+            "ignored",
+            "No effect, as the chapter's program is printed: listeners then miss leaders that are up",
+        ),
+    ];
+}
+
+impl Named for LastRound {
+    const NAMES: Names<Self> = &[
+        (Self::Everybody, "everyone", "N: all members take part"),
+        (Self::Grown, "grown", "Grown by the same factor as in every round"),
+    ];
+}
+
+impl Named for Recall {
+    const NAMES: Names<Self> = &[
+        (
+            Self::Hash,
+            "hash",
+            "Members whose hash is below K/N, as in the paper's figure 3: possibly none",
+        ),
+        (Self::Delay, "delay", "The member with the shortest hesitation, the paper's alternative"),
+        (Self::All, "all", "Every member"),
+    ];
+}
+
+impl Named for Reply {
+    const NAMES: Names<Self> = &[
+        (Self::Worse, "worse", "Members whose choice is worse"),
+        (
+            Self::Once,
+            "once",
+            "Also members whose choice is the same, but each only once in a round",
+        ),
+        (
+            Self::Literal,
+            "literal",
+            "All members, as in the paper's figure 3: two that agree tell each other so until time is up",
+        ),
+    ];
+}
+
+impl Named for Introduction {
+    const NAMES: Names<Self> = &[
+        (Self::View, "view", "By their views, as in the paper: one of the two must know the other"),
+        (
+            Self::Multicast,
+            "multicast",
+            "Each multicasts its first choice: about K more multicasts in a round, however small the views are",
+        ),
+    ];
+}
+
+impl Named for Search {
+    const NAMES: Names<Self> = &[
+        (Self::Printed, "printed", "As in the paper: after each round with too few replies"),
+        (
+            Self::Guarded,
+            "guarded",
+            "As in agents: by the replies to all draws together, and hosts that have missed calls lower it by themselves; host by host",
+        ),
+    ];
+}
+
+impl Named for Refill {
+    const NAMES: Names<Self> = &[
+        (Self::TopUp, "top-up", "Only the missing hosts are recruited"),
+        (Self::Restart, "restart", "A new council is elected, as in the paper"),
+    ];
+}
+
+impl Named for Compare {
+    const NAMES: Names<Self> = &[
+        (
+            Self::Strict,
+            "strict",
+            "As printed: when t is greater, or less. A half then takes three flips where one is enough",
+        ),
+        (Self::NonStrict, "nonstrict", "As soon as t can no longer be less, or greater"),
+    ];
+}
+
+impl Named for Ring {
+    const NAMES: Names<Self> = &[
+        (Self::BothWays, "both-ways", "It sends its flip both ways at once: solution (a)"),
+        (
+            Self::Clockwise,
+            "clockwise",
+            "It sends its flip clockwise, and the other way after its neighbour's has arrived: solution (b). All members must agree which way is clockwise. A round takes twice as long, and an odd ring tolerates one more cheater",
+        ),
+    ];
+}
+
+impl Named for Selection {
+    const NAMES: Names<Self> = &[
+        (
+            Self::Proportional,
+            "proportional",
+            "Either part, with a probability equal to its share of them: fair, however members flip",
+        ),
+        (
+            Self::Parity,
+            "parity",
+            "Heads if the number of heads of all members is odd, otherwise tails: the informal protocol of the paper's introduction, in which a cheater gains",
         ),
     ];
 }

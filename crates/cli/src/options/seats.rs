@@ -95,8 +95,39 @@ impl fmt::Display for Aim {
     }
 }
 
+/// The fall of an estimate of the number of hosts, after each round with too few replies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Fall {
+    /// It is raised to the power 0.7.
+    Aggressive,
+    /// It is halved.
+    Conservative,
+    /// It is raised to the power `alpha` and divided by `beta`.
+    Own {
+        /// Above 0 and at most 1.
+        alpha: f64,
+        /// 1 or more, and finite.
+        beta: f64,
+    },
+}
+
+impl Fall {
+    /// Parses `aggressive`, `conservative` or `alpha:A,beta:B`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "aggressive" => Some(Self::Aggressive),
+            "conservative" => Some(Self::Conservative),
+            _ => {
+                let [alpha, beta] = pair(text, ["alpha", "beta"])?;
+                let is_lawful = alpha > 0.0 && alpha <= 1.0 && beta >= 1.0;
+                is_lawful.then_some(Self::Own { alpha, beta })
+            }
+        }
+    }
+}
+
 /// Parses `a:1,b:2`, in this order.
-pub(crate) fn pair(text: &str, names: [&str; 2]) -> Option<[f64; 2]> {
+fn pair(text: &str, names: [&str; 2]) -> Option<[f64; 2]> {
     let (first, second) = text.split_once(',')?;
     let value = |part: &str, name: &str| -> Option<f64> {
         let value = part.strip_prefix(name)?.strip_prefix(':')?;

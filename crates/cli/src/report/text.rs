@@ -72,8 +72,8 @@ fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let mut lines = String::new();
     for row in rows {
         let mut line = format!("{:<1$}", row[0], widths[0]);
-        for (lease_watch, width) in row.iter().zip(widths).skip(1) {
-            line += &format!("  {lease_watch:>width$}");
+        for (cell, width) in row.iter().zip(widths).skip(1) {
+            line += &format!("  {cell:>width$}");
         }
         lines += line.trim_end();
         lines.push('\n');

@@ -38,7 +38,7 @@ pub(crate) fn to(command: &str, workplace: &Workplace) -> Result<Value, String> 
     let figures = workplace.cleared(FIGURES);
     let outcome = workplace.run(command);
     if outcome.code != Some(0) {
-        let (code, stderr) = (outcome.code, outcome.stderr);
+        let (code, stderr) = (outcome.code, outcome.said);
         return Err(format!("exit code {code:?}: {stderr}"));
     }
     let has = |option: &str| command.contains(option);
@@ -48,11 +48,11 @@ pub(crate) fn to(command: &str, workplace: &Workplace) -> Result<Value, String> 
     } else if has("--out") {
         curves(&figures)
     } else if has("--format csv") {
-        table(&outcome.stdout)
+        table(&outcome.printed)
     } else if has("reproduce") {
-        Ok(without_prose(&json::parse(&outcome.stdout)?, ""))
+        Ok(without_prose(&json::parse(&outcome.printed)?, ""))
     } else if has("--format json") {
-        json::parse(&outcome.stdout)
+        json::parse(&outcome.printed)
     } else {
         Err("the command has none of --format json, --format csv, --trace and --out".to_owned())
     }
@@ -68,8 +68,7 @@ fn table(text: &str) -> Result<Value, String> {
             return Err(format!("{cells:?} does not fit {columns:?}"));
         }
         let pairs = columns.iter().zip(&cells).skip(1);
-        let row =
-            pairs.map(|(column, lease_watch)| ((*column).to_owned(), json::number(lease_watch)));
+        let row = pairs.map(|(column, cell)| ((*column).to_owned(), json::number(cell)));
         let earlier = rows.insert(cells[0].to_owned(), Value::Object(row.collect()));
         if earlier.is_some() {
             return Err(format!("two rows are called {}", cells[0]));

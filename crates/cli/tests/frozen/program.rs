@@ -1,21 +1,9 @@
 //! Runs the program in a directory of its own.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::time::Duration;
-use std::{env, fs, thread};
+use std::{env, fs};
 
-/// The time after which a command is killed. The slowest one takes about 10 s on a busy machine.
-const LIMIT: Duration = Duration::from_secs(300);
-
-/// The result of one command.
-pub(crate) struct Outcome {
-    /// The exit code; `None` if a signal ended the command.
-    pub(crate) code: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
+use hustings_testkit::{Outcome, finish};
 
 /// The directory of this test's sources and recorded answers.
 pub(crate) fn home() -> PathBuf {
@@ -56,30 +44,9 @@ impl Workplace {
 
     /// Runs one command line, whose arguments are separated by blanks.
     pub(crate) fn run(&self, command: &str) -> Outcome {
-        let mut program = Command::new(program());
-        program.args(command.split_whitespace());
-        program.current_dir(&self.0).stdin(Stdio::null());
-        program.stdout(Stdio::piped()).stderr(Stdio::piped());
-        for (name, _) in env::vars_os() {
-            if name.to_string_lossy().starts_with("HUSTINGS_") {
-                program.env_remove(name);
-            }
-        }
-        let child = program.spawn().expect("the program starts");
-        let id = child.id();
-        let (sender, receiver) = mpsc::channel();
-        thread::spawn(move || sender.send(child.wait_with_output()));
-        let Ok(output) = receiver.recv_timeout(LIMIT) else {
-            // A command that should have been refused may run for ever, as an agent.
-            let killed = Command::new("kill").args(["-9", &id.to_string()]).status();
-            panic!("hustings {command}: still runs after {LIMIT:?}; kill: {killed:?}");
-        };
-        let output = output.expect("the program can be waited for");
-        Outcome {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).expect("standard output is UTF-8"),
-            stderr: String::from_utf8(output.stderr).expect("standard error is UTF-8"),
-        }
+        let mut command = hustings_testkit::command(program(), command);
+        // A command that should have been refused may run for ever, as an agent.
+        finish(command.current_dir(&self.0))
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn failures() -> Vec<String> {
             problems.push(format!("  exit code: recorded {}, new {new}", case.code));
         }
         // A verdict that something is wrong goes to standard output.
-        let said = format!("{}\n{}", outcome.stderr, outcome.stdout);
+        let said = format!("{}\n{}", outcome.said, outcome.printed);
         let message = said.split("\nUsage:").next().unwrap_or_default();
         for name in case.names {
             if !is_named(message, name) {

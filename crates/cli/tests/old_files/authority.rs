@@ -65,7 +65,7 @@ fn voter_goes_on_above_the_fence_that_it_granted() {
     let (samples, options) = used("next_fence");
     let run = format!("run {options} --ttl 500ms --log off --at-end exit --");
     let run = samples.run(&run, &["printenv", "HUSTINGS_FENCE"]);
-    assert_eq!(run.expect_code(0).stdout, "5\n");
+    assert_eq!(run.expect_code(0).printed(), "5\n");
     let shown = samples.run(&format!("voter show {options}"), &[]);
     shown.expect_code(0).expect_words(&["5"]);
 }

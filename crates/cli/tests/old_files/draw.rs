@@ -87,5 +87,5 @@ fn mark_of_a_draw_prevents_a_second_one() {
     let refused = samples.run(&format!("{JOIN} --member alpha --transcript new.jsonl"), &[]);
     let refused = refused.expect_code(1);
     let mark = "alpha.key.drawn/rotating chair 12";
-    assert!(refused.stderr.contains(mark), "{}", refused.stderr);
+    assert!(refused.said().contains(mark), "{}", refused.said());
 }

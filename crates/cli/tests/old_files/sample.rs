@@ -2,25 +2,16 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::time::Duration;
-use std::{env, fs, thread};
+use std::{env, fs};
 
+use hustings_testkit::{command, finish};
 use serde_json::Value;
-
-/// The time after which a command is killed. Each takes less than a second.
-const LIMIT: Duration = Duration::from_secs(30);
 
 /// A directory with a copy of one directory of samples.
 pub(crate) struct Samples(PathBuf);
 
 /// The result of one command.
-pub(crate) struct Outcome {
-    pub(crate) code: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
+pub(crate) struct Outcome(hustings_testkit::Outcome);
 
 impl Samples {
     /// Copies `samples/KIND` for the test called `test`, readable by the owner alone.
@@ -63,30 +54,9 @@ impl Samples {
     /// Runs the program here. Arguments are separated by blanks; those in `more` may have blanks in
     /// them.
     pub(crate) fn run(&self, arguments: &str, more: &[&str]) -> Outcome {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_hustings"));
-        program.args(arguments.split_whitespace()).args(more);
-        program.current_dir(&self.0).stdin(Stdio::null());
-        program.stdout(Stdio::piped()).stderr(Stdio::piped());
-        for (name, _) in env::vars_os() {
-            if name.to_string_lossy().starts_with("HUSTINGS_") {
-                program.env_remove(name);
-            }
-        }
-        let child = program.spawn().expect("the program starts");
-        let id = child.id();
-        let (sender, receiver) = mpsc::channel();
-        thread::spawn(move || sender.send(child.wait_with_output()));
-        let Ok(output) = receiver.recv_timeout(LIMIT) else {
-            // A member whose voter cannot read its file waits for tenure for ever.
-            let killed = Command::new("kill").arg(id.to_string()).status();
-            panic!("hustings {arguments} {more:?}: still runs after {LIMIT:?}; kill: {killed:?}");
-        };
-        let output = output.expect("the program can be waited for");
-        Outcome {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).expect("standard output is UTF-8"),
-            stderr: String::from_utf8(output.stderr).expect("standard error is UTF-8"),
-        }
+        let mut command = command(env!("CARGO_BIN_EXE_hustings"), arguments);
+        // A member whose voter cannot read its file waits for tenure for ever.
+        Outcome(finish(command.args(more).current_dir(&self.0)))
     }
 }
 
@@ -94,8 +64,7 @@ impl Outcome {
     /// Fails unless the command ended with this exit code.
     #[track_caller]
     pub(crate) fn expect_code(self, code: i32) -> Self {
-        let (stdout, stderr) = (&self.stdout, &self.stderr);
-        assert_eq!(self.code, Some(code), "{stdout}\n{stderr}");
+        assert_eq!(self.0.code, Some(code), "{}\n{}", self.0.printed, self.0.said);
         self
     }
 
@@ -103,7 +72,7 @@ impl Outcome {
     /// may change.
     #[track_caller]
     pub(crate) fn expect_words(self, words: &[&str]) -> Self {
-        let printed = format!("{}\n{}", self.stdout, self.stderr);
+        let printed = format!("{}\n{}", self.0.printed, self.0.said);
         let is_inner = |it: char| !(it.is_alphanumeric() || "-_.:/".contains(it));
         let ends = [':', '.'];
         let found: Vec<&str> =
@@ -117,6 +86,16 @@ impl Outcome {
     /// The object that the command printed.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).expect("standard output is JSON")
+        serde_json::from_str(self.printed()).expect("standard output is JSON")
+    }
+
+    /// The complete standard output.
+    pub(crate) fn printed(&self) -> &str {
+        &self.0.printed
+    }
+
+    /// The complete standard error.
+    pub(crate) fn said(&self) -> &str {
+        &self.0.said
     }
 }

@@ -58,7 +58,7 @@ fn assert_merged(protocol: &str, members: &[(&str, &str)]) {
     let identities: Vec<&str> = members.iter().map(|(_, identity)| *identity).collect();
     let merged = merged.expect_code(0).expect_words(&identities);
     let recorded: String = files.iter().map(|file| samples.read(file)).collect();
-    let (recorded, merged) = (lines(&recorded), lines(&merged.stdout));
+    let (recorded, merged) = (lines(&recorded), lines(merged.printed()));
     assert_eq!(kinds(&recorded), kinds(&merged));
     assert_eq!(time(&merged[0]), 0.0);
     assert!(merged.is_sorted_by(|one, other| time(one) <= time(other)));
@@ -104,7 +104,7 @@ fn assert_repeated(protocol: &str, options: &str) {
     }
     samples.write("agents.jsonl", &agents);
     let merged = samples.run("trace agents.jsonl", &[]).expect_code(0);
-    assert_eq!(kinds(&lines(&agents)), kinds(&lines(&merged.stdout)));
+    assert_eq!(kinds(&lines(&agents)), kinds(&lines(merged.printed())));
     let refused = samples.run(&format!("trace {protocol}.jsonl"), &[]);
     let place = format!("{protocol}.jsonl:1");
     refused.expect_code(2).expect_words(&[&place]);

@@ -24,22 +24,6 @@ impl Draws {
     pub fn new(trial: Trial) -> Self {
         Self { fast_draws: FastDraws::of(&trial), trial, memory: Memory::default() }
     }
-
-    /// Executes one run and writes its trace, one JSON object per line.
-    ///
-    /// # Errors
-    /// If the trace cannot be written.
-    pub fn record(
-        &self,
-        seeds: Seeds,
-        interruption: &Interruption,
-        out: impl Write,
-    ) -> io::Result<()> {
-        let scratch = Scratch::default();
-        let goes_on = || !interruption.is_raised();
-        let (_, trace, _) = draw_traced(&self.trial, seeds, scratch, JsonLines::new(out), goes_on);
-        trace.finish().map(drop)
-    }
 }
 
 impl Study for Draws {
@@ -76,5 +60,12 @@ impl Study for Draws {
         let (run, Silent, scratch) = draw_traced(&self.trial, seeds, scratch, Silent, goes_on);
         self.memory.give_back(scratch);
         goes_on().then_some(run) // an interrupted run may be incomplete
+    }
+
+    fn record(&self, seeds: Seeds, interruption: &Interruption, out: impl Write) -> io::Result<()> {
+        let scratch = Scratch::default();
+        let goes_on = || !interruption.is_raised();
+        let (_, trace, _) = draw_traced(&self.trial, seeds, scratch, JsonLines::new(out), goes_on);
+        trace.finish().map(drop)
     }
 }

@@ -24,22 +24,6 @@ impl Rounds {
     pub fn new(trial: Trial) -> Self {
         Self { trial, memory: Memory::default() }
     }
-
-    /// Executes one run and writes its trace, one JSON object per line.
-    ///
-    /// # Errors
-    /// If the trace cannot be written.
-    pub fn record(
-        &self,
-        seeds: Seeds,
-        interruption: &Interruption,
-        out: impl Write,
-    ) -> io::Result<()> {
-        let scratch = Scratch::default();
-        let goes_on = || !interruption.is_raised();
-        let (_, trace, _) = elect_traced(&self.trial, seeds, scratch, JsonLines::new(out), goes_on);
-        trace.finish().map(drop)
-    }
 }
 
 impl Study for Rounds {
@@ -81,5 +65,12 @@ impl Study for Rounds {
         let (run, Silent, scratch) = elect_traced(&self.trial, seeds, scratch, Silent, goes_on);
         self.memory.give_back(scratch);
         goes_on().then_some(run) // an interrupted run may be incomplete
+    }
+
+    fn record(&self, seeds: Seeds, interruption: &Interruption, out: impl Write) -> io::Result<()> {
+        let scratch = Scratch::default();
+        let goes_on = || !interruption.is_raised();
+        let (_, trace, _) = elect_traced(&self.trial, seeds, scratch, JsonLines::new(out), goes_on);
+        trace.finish().map(drop)
     }
 }

@@ -83,6 +83,11 @@ impl Study for Stays {
         self.memory.give_back(scratch);
         Some(run)
     }
+
+    /// Writes nothing: a council that is kept has no trace.
+    fn record(&self, _: Seeds, _: &Interruption, _: impl Write) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Account for Run {
@@ -96,26 +101,6 @@ impl Tallies {
     /// Creates runs of this poll.
     pub fn new(poll: Poll) -> Self {
         Self { poll, memory: Memory::default() }
-    }
-
-    /// Executes one run and writes its trace, one JSON object per line. Writes nothing for
-    /// aggregate counts.
-    ///
-    /// # Errors
-    /// If the trace cannot be written.
-    pub fn record(
-        &self,
-        seeds: Seeds,
-        interruption: &Interruption,
-        out: impl Write,
-    ) -> io::Result<()> {
-        let Poll::Hosts(trial) = &self.poll else {
-            return Ok(());
-        };
-        let goes_on = || !interruption.is_raised();
-        let (trace, scratch) = (JsonLines::new(out), Scratch::default());
-        let (_, trace, _) = elect_traced(trial, seeds, scratch, trace, goes_on);
-        trace.finish().map(drop)
     }
 
     fn by_hosts(&self, trial: &Trial, seeds: Seeds, interruption: &Interruption) -> Option<Run> {
@@ -161,5 +146,15 @@ impl Study for Tallies {
             }
             Poll::Hosts(trial) => self.by_hosts(trial, seeds, interruption),
         }
+    }
+
+    fn record(&self, seeds: Seeds, interruption: &Interruption, out: impl Write) -> io::Result<()> {
+        let Poll::Hosts(trial) = &self.poll else {
+            return Ok(()); // aggregate counts have no messages
+        };
+        let goes_on = || !interruption.is_raised();
+        let (trace, scratch) = (JsonLines::new(out), Scratch::default());
+        let (_, trace, _) = elect_traced(trial, seeds, scratch, trace, goes_on);
+        trace.finish().map(drop)
     }
 }

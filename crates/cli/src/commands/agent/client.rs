@@ -10,11 +10,12 @@ use clap::{Args, ValueEnum};
 use hustings_agent::config::values::{self, OrOff};
 use hustings_agent::http::STEERING_HEADER;
 use hustings_agent::{Leadership, Mode};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use ureq::BodyReader;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, print};
 
 /// The time within which a live agent answers.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -69,6 +70,21 @@ pub(in crate::commands) enum NoAnswer {
     Refused(String),
     /// A program other than an agent answers at the address.
     Stranger,
+}
+
+impl Printed {
+    /// Prints a value: its description for people, or its JSON on one line.
+    pub(in crate::commands) fn print<T: Serialize>(
+        self,
+        value: &T,
+        in_words: impl FnOnce(&T) -> String,
+    ) -> Result<(), Failure> {
+        print(&match self {
+            Self::Text => in_words(value),
+            // Serialisation cannot fail: the value is plain data.
+            Self::Json => serde_json::to_string(value).unwrap_or_default() + "\n",
+        })
+    }
 }
 
 impl ClientOptions {

@@ -8,34 +8,11 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use hustings_agent::{Leadership, clock};
-use serde::Serialize;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 /// The time that the last lines may take to print.
 const FINISH_WITHIN: Duration = Duration::from_secs(1);
-
-/// The event that the member is up.
-#[derive(Serialize)]
-struct Up<'a> {
-    time_ns: u64,
-    member: &'a str,
-    up: bool,
-    address: SocketAddr,
-    http: Option<SocketAddr>,
-    metrics: Option<SocketAddr>,
-}
-
-/// The event that the leader of a group has changed.
-#[derive(Serialize)]
-struct Changed<'a> {
-    time_ns: u64,
-    member: &'a str,
-    group: &'a str,
-    leader: Option<&'a str>,
-    leads: bool,
-    fence: Option<u64>,
-    changes: u64,
-}
 
 /// The printing thread.
 pub(crate) struct Events {
@@ -72,14 +49,10 @@ impl Events {
         http: Option<SocketAddr>,
         metrics: Option<SocketAddr>,
     ) {
-        self.printer().print(&Up {
-            time_ns: clock::now().0,
-            member,
-            up: true,
-            address,
-            http,
-            metrics,
-        });
+        self.printer().print(&json!({
+            "time_ns": clock::now().0, "member": member, "up": true, "address": address,
+            "http": http, "metrics": metrics,
+        }));
     }
 
     pub(super) fn printer(&self) -> Printer {
@@ -99,22 +72,17 @@ impl Events {
 impl Printer {
     /// Prints the event that the leader of a group has changed.
     pub(super) fn changed(&self, leadership: &Leadership) {
-        self.print(&Changed {
-            time_ns: leadership.since.0,
-            member: &leadership.member,
-            group: &leadership.group,
-            leader: leadership.leader.as_ref().map(|leader| leader.name.as_str()),
-            leads: leadership.leads,
-            fence: leadership.fence,
-            changes: leadership.changes,
-        });
+        let Leadership { since, member, group, leader, leads, fence, changes, .. } = leadership;
+        self.print(&json!({
+            "time_ns": since.0, "member": member, "group": group,
+            "leader": leader.as_ref().map(|it| &it.name), "leads": leads, "fence": fence,
+            "changes": changes,
+        }));
     }
 
-    fn print(&self, line: &impl Serialize) {
-        // Serialisation cannot fail: the value is plain data.
-        let line = serde_json::to_string(line).unwrap_or_default();
+    fn print(&self, line: &Value) {
         // If the thread has ended, the line is lost, and the agent learns of the end.
-        let _ = self.0.send(line);
+        let _ = self.0.send(line.to_string());
     }
 }
 

@@ -3,48 +3,38 @@
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use tracing_subscriber::filter::LevelFilter;
+
+use crate::options::named::{Named, Names, one_of};
 
 /// The options of the log.
 #[derive(Debug, Args)]
 pub(crate) struct LogOptions {
     /// The level of detail of the log on standard error
-    #[arg(long, value_enum, value_name = "LEVEL", env = "HUSTINGS_LOG", default_value = "info")]
-    log: Level,
+    #[arg(long, value_name = "LEVEL", env = "HUSTINGS_LOG", default_value = "info",
+          value_parser = one_of::<LevelFilter>())]
+    log: LevelFilter,
 }
 
 /// The levels of detail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Level {
-    /// Nothing
-    Off,
-    /// Errors that keep the agent from taking part
-    Error,
-    /// Also conditions that an operator should look into
-    Warn,
-    /// Also changes of leadership
-    Info,
-    /// Also the agent's own actions
-    Debug,
-    /// Everything
-    Trace,
+impl Named for LevelFilter {
+    const NAMES: Names<Self> = &[
+        (Self::OFF, "off", "Nothing"),
+        (Self::ERROR, "error", "Errors that keep the agent from taking part"),
+        (Self::WARN, "warn", "Also conditions that an operator should look into"),
+        (Self::INFO, "info", "Also changes of leadership"),
+        (Self::DEBUG, "debug", "Also the agent's own actions"),
+        (Self::TRACE, "trace", "Everything"),
+    ];
 }
 
 impl LogOptions {
     /// Starts the log on standard error. Colours appear only on a terminal, and only if `NO_COLOR`
     /// is not set.
     pub(crate) fn begin(&self) {
-        let filter = match self.log {
-            Level::Off => LevelFilter::OFF,
-            Level::Error => LevelFilter::ERROR,
-            Level::Warn => LevelFilter::WARN,
-            Level::Info => LevelFilter::INFO,
-            Level::Debug => LevelFilter::DEBUG,
-            Level::Trace => LevelFilter::TRACE,
-        };
         tracing_subscriber::fmt()
-            .with_max_level(filter)
+            .with_max_level(self.log)
             .with_writer(|| OneLine(io::stderr()))
             .with_ansi(shows_colours(&io::stderr()))
             .with_target(false)

@@ -237,9 +237,10 @@ impl Session<'_> {
                     Cause::MissedCalls => verdict.summary.missed_calls += 1,
                     Cause::Favoured | Cause::Silent | Cause::Beyond | Cause::Unasked => {}
                 }
-                match dispute.cause.is_fault() {
-                    true => faults.push(told),
-                    false => verdict.notes.push(format!("note: {told}")), // lost and slow messages look the same
+                if dispute.cause.is_fault() {
+                    faults.push(told);
+                } else {
+                    verdict.notes.push(format!("note: {told}")); // lost and slow messages look the same
                 }
             }
         }
@@ -355,9 +356,9 @@ impl Summary {
     fn add(&mut self, drawn: &Drawn<'_>, found: &Found) {
         self.rounds += drawn.first.len();
         self.later_rounds += drawn.later.len();
-        self.later_seats += found.later_seats;
-        self.seatless += found.seatless;
-        self.untold += found.untold;
+        self.later_seats += found.later.len();
+        self.seatless += found.seatless.len();
+        self.untold += found.untold.len();
     }
 
     /// Returns the questions that the record leaves open. If there are none, the record is a proof.
@@ -401,15 +402,13 @@ impl Summary {
         };
         let rounds = self.rounds + self.later_rounds;
         let open = self.open();
-        match open.is_empty() {
-            true => format!(
-                "drawn as it had to be: {rounds} rounds{of_which}; {}",
-                self.council_in_words()
-            ),
-            false => format!(
+        if open.is_empty() {
+            format!("drawn as it had to be: {rounds} rounds{of_which}; {}", self.council_in_words())
+        } else {
+            format!(
                 "nothing is against the rules, but that is no proof: {rounds} rounds{of_which}; {}",
                 open.join("; ")
-            ),
+            )
         }
     }
 }

@@ -1,6 +1,5 @@
 //! `hustings draw verify`: reports the conclusions that transcripts prove.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -59,17 +58,8 @@ impl Verify {
             transcripts.push((path.display().to_string(), content));
         }
         let found = verify(&ring, &transcripts);
-        let text = match self.format {
-            Printed::Text => in_words(&found),
-            // Serialisation cannot fail: the value is plain data.
-            Printed::Json => serde_json::to_string(&found).unwrap_or_default() + "\n",
-        };
-        let printed = write!(std::io::stdout(), "{text}");
-        printed.map_err(|error| Failure::output(&error))?;
-        match found.is_clean() {
-            true => Ok(()),
-            false => Err(Failure::Exit(1)),
-        }
+        self.format.print(&found, in_words)?;
+        if found.is_clean() { Ok(()) } else { Err(Failure::Exit(1)) }
     }
 }
 
@@ -78,9 +68,10 @@ fn in_words(found: &Verification) -> String {
     let first = found.transcripts.first().map(|it| it.session);
     let is_one = found.transcripts.iter().all(|it| Some(it.session) == first);
     for heard in &found.transcripts {
-        let session = match is_one {
-            true => String::new(),
-            false => format!(" in sitting {:.8}", heard.session.to_string()),
+        let session = if is_one {
+            String::new()
+        } else {
+            format!(" in sitting {:.8}", heard.session.to_string())
         };
         text += &format!(
             "  {}: {} entries, signed by {}{session}: {}\n",

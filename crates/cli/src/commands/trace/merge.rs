@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use hustings_protocol::{Instant, MemberId};
 
 use super::clocks::{nanoseconds, offsets};
-use super::source::{Read, Source, identities};
+use super::identities::identities;
+use super::source::{Read, Source};
 
 /// The merged trace of a group, with notes for its reader.
 #[derive(Debug)]
@@ -83,10 +84,7 @@ fn notes(sources: &[Source], offsets: &[i64], numbers: &BTreeMap<MemberId, u64>)
         let own = sources.iter().zip(&witnesses);
         let own = own.filter(|(_, witnesses)| witnesses.contains(id));
         let own: Vec<&str> = own.map(|(source, _)| source.name.as_str()).collect();
-        let trace = match own.is_empty() {
-            true => "no trace of its own".to_owned(),
-            false => own.join(", "),
-        };
+        let trace = if own.is_empty() { "no trace of its own".to_owned() } else { own.join(", ") };
         notes.push(format!("member {number}: {trace} (identity {id})"));
     }
     notes

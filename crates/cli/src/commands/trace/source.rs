@@ -4,17 +4,15 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use hustings_protocol::MemberId;
 use hustings_protocol::trace::{Kind, Line};
-use hustings_protocol::{MemberId, Outcome, Refused};
+use serde_json::Value;
 
-use super::json::Json;
+use super::identities::{identities, leaver};
 use crate::failure::Failure;
 
 /// A parsed line.
-pub(super) type Read = Line<Json>;
-
-/// The verb of the only scenario line that an agent writes: a member leaves.
-const LEAVE: &str = "leave ";
+pub(super) type Read = Line<Value>;
 
 /// One trace file.
 #[derive(Debug)]
@@ -63,9 +61,10 @@ impl Source {
                 }
             }
         }
-        match source.lines.is_empty() {
-            true => Err(format!("{}: no line of a trace in it", source.name)),
-            false => Ok(source),
+        if source.lines.is_empty() {
+            Err(format!("{}: no line of a trace in it", source.name))
+        } else {
+            Ok(source)
         }
     }
 
@@ -104,29 +103,6 @@ impl Source {
     pub(super) fn witnesses(&self) -> BTreeSet<MemberId> {
         self.lines.iter().filter_map(Line::witness).collect()
     }
-}
-
-/// Passes every identity in a line to `each`, which may replace it.
-pub(super) fn identities(line: &mut Read, each: &mut impl FnMut(&mut MemberId)) {
-    let plain = [&mut line.member, &mut line.from, &mut line.to, &mut line.joined, &mut line.left];
-    plain.into_iter().flatten().for_each(&mut *each);
-    match &mut line.outcome {
-        Some(Outcome::Nominee(nominee)) => each(&mut nominee.id),
-        Some(Outcome::TenureRefused(Refused::Held { holder, .. })) => each(holder),
-        Some(_) | None => {} // these name nobody
-    }
-    if let Some(message) = &mut line.message {
-        message.identities(each);
-    }
-    if let Some(mut id) = line.verb.as_deref().and_then(leaver) {
-        each(&mut id);
-        line.verb = Some(format!("{LEAVE}{id}"));
-    }
-}
-
-/// Returns the member that leaves.
-fn leaver(verb: &str) -> Option<MemberId> {
-    verb.strip_prefix(LEAVE)?.parse().ok().map(MemberId)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use hustings_agent::{Agent, AgentConfig, AgentStoppedError, clock};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use super::{LEAST_WITHIN, Seat};
+use super::{LEAST_WITHIN, LocalVoter};
 use crate::failure::Failure;
 
 /// The interval between two queries.
@@ -31,6 +31,12 @@ pub(super) struct Answers {
 }
 
 impl Answers {
+    /// Returns the voters that told their promises, each with the counter.
+    pub(super) fn promised(&self) -> impl Iterator<Item = (&str, u64)> {
+        let voters = self.voters.iter();
+        voters.filter_map(|(voter, promised)| Some((voter.as_str(), promised.as_ref()?.counter)))
+    }
+
     /// A hint for the user if frames under other keys arrived.
     pub(super) fn other_keys(&self) -> Option<String> {
         (self.under_other_keys > 0).then(|| {
@@ -60,7 +66,7 @@ pub(super) struct Other {
 /// Queries all running members.
 pub(super) async fn voter_query(
     config: &AgentConfig,
-    seat: &Seat<'_>,
+    local: &LocalVoter<'_>,
     within: hustings_protocol::Duration,
     needs_others: bool,
 ) -> Result<Answers, Failure> {
@@ -77,7 +83,7 @@ pub(super) async fn voter_query(
     })?;
     let (answers, mut arriving) = mpsc::unbounded_channel();
     let (deadline, least) = (clock::now() + within, clock::now() + LEAST_WITHIN);
-    let others = seat.quorum.voters.len() - 1;
+    let others = local.quorum.voters.len() - 1;
     let (mut voters, mut another) = (BTreeMap::new(), None);
     let mut unproven: Option<Unproven> = None;
     let handle = agent.handle().clone();
@@ -86,8 +92,8 @@ pub(super) async fn voter_query(
         // tenure. A member with this member's name may also answer later than the others.
         let is_open = |known: usize| known < others || !needs_others || clock::now() < least;
         while is_open(voters.len()) && clock::now() < deadline {
-            let asked = handle.voter_query(&seat.group.name, &answers).await;
-            asked.map_err(|error| Failure::Failed(error.to_string()))?;
+            let asked = handle.voter_query(&local.group.name, &answers).await;
+            asked.map_err(Failure::failed)?;
             // Arriving answers do not delay the next query.
             let ask_at = Instant::now() + ASK_EVERY;
             while let Ok(Some(told)) = timeout_at(ask_at, arriving.recv()).await {
@@ -146,14 +152,9 @@ impl Other {
         let (member, list) = (&self.member, voters.join(", "));
         let (holds, above) = match self.fence {
             Some(fence) => (
-                match self.holds {
-                    true => {
-                        format!(", and holds tenure with fence {fence}: group `{group}` is not new")
-                    }
-                    false => format!(
+                if self.holds { format!(", and holds tenure with fence {fence}: group `{group}` is not new") } else { format!(
                         "; its tenure with fence {fence} is over, but group `{group}` is not new"
-                    ),
-                },
+                    ) },
                 match era::after(fence) {
                     Some(next) => {
                         format!("--era {next} or higher, so that fences go on above that one")

@@ -1,17 +1,18 @@
 //! The baselines: suppression (SUP) and announce-listen (AL).
 
 use clap::Args;
-use hustings_protocol::announce::Repeat;
+use hustings_protocol::announce::{Repeat, Wake};
 use hustings_protocol::{Duration, Priority, announce_listen, suppression};
 use hustings_sim::elections::{AnnounceListening, Suppressing};
 
 use super::churn::{self, ChurnOptions};
-use super::options::WakeUp;
-use super::{paper, schedule};
+use super::options::{WakeUp, show_wake};
+use super::{chapter, schedule};
 use crate::elections::{ClosedForm, Described};
 use crate::failure::Failure;
 use crate::options::{Conditions, ConditionsExt, values};
 use crate::report::Parameters;
+use crate::simulation::Simulation;
 
 /// The options of `suppression`.
 #[derive(Debug, Args)]
@@ -39,60 +40,50 @@ pub(crate) struct SuppressionOptions {
 }
 
 impl SuppressionOptions {
-    pub(in crate::elections) fn settle(&self, conditions: &Conditions) -> Result<Sup, Failure> {
+    pub(in crate::elections) fn settle(
+        &self,
+        conditions: &Conditions,
+    ) -> Result<Suppressing, Failure> {
         conditions.require_multicast_alone("suppression")?;
         let config = suppression::Config {
             suppress: self.suppress_interval,
             wake: self.wake.settle(Priority(u64::from(self.members) - 1)),
         };
-        config.check().map_err(|error| Failure::Usage(error.to_string()))?;
+        config.check().map_err(Failure::usage)?;
         super::require_room(self.members, config.suppress, conditions)?;
-        Ok(Sup { wake: self.wake, election: Suppressing::new(self.members, config, conditions) })
+        Ok(Suppressing::new(self.members, config, conditions))
     }
 }
 
-/// Suppression with all options settled.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sup {
-    wake: WakeUp,
-    election: Suppressing,
-}
-
-impl Described for Sup {
-    type Election = Suppressing;
-
-    fn election(&self) -> Suppressing {
-        self.election
-    }
-
+impl Described for Suppressing {
     fn name(&self) -> &'static str {
         "suppression"
     }
 
     fn parameters(&self) -> Parameters {
         Parameters::new()
-            .with("members", self.election.members)
-            .with("suppress_interval", self.election.config.suppress.to_string())
-            .with("wake", self.wake.show())
+            .with("members", self.members)
+            .with("suppress_interval", self.config.suppress.to_string())
+            .with("wake", show_wake(self.config.wake))
     }
 
     fn sentence(&self) -> String {
-        let wake = match self.wake {
-            WakeUp::Uniform => String::new(),
-            WakeUp::Exponential(_) | WakeUp::ByPriority => {
-                format!(", wake-up {}", self.wake.show())
+        let suppression::Config { suppress, wake } = self.config;
+        let wake = match wake {
+            Wake::Uniform => String::new(),
+            Wake::Exponential { .. } | Wake::ByPriority(_) => {
+                format!(", wake-up {}", show_wake(wake))
             }
         };
-        format!("{} members, T_S {}{wake}", self.election.members, self.election.config.suppress)
+        format!("{} members, T_S {suppress}{wake}", self.members)
     }
 
     fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        paper::suppression(
-            self.election.members,
-            self.election.config.suppress,
-            self.wake,
-            conditions,
-        )
+        chapter::suppression(self, conditions)
+    }
+
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
+        simulation.elect(self, *self)
     }
 }
 
@@ -144,7 +135,7 @@ impl AnnounceListenOptions {
         conditions.require_multicast_alone("announce-listen")?;
         let (announce, ListenFor(listen)) = (self.announce_interval, self.listen_interval);
         let config = announce_listen::Config { announce, listen };
-        config.check().map_err(|error| Failure::Usage(error.to_string()))?;
+        config.check().map_err(Failure::usage)?;
         let churn = self.churn.settle(announce)?;
         churn::require_notice(churn, listen.is_some(), Repeat::Times(0))?;
         Ok(AnnounceListening {
@@ -157,12 +148,6 @@ impl AnnounceListenOptions {
 }
 
 impl Described for AnnounceListening {
-    type Election = Self;
-
-    fn election(&self) -> Self {
-        *self
-    }
-
     fn name(&self) -> &'static str {
         "announce-listen"
     }
@@ -188,6 +173,10 @@ impl Described for AnnounceListening {
     }
 
     fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        paper::announce_listen(self.members, self.config.announce, self.churn, conditions)
+        chapter::announce_listen(self, conditions)
+    }
+
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
+        simulation.elect(self, *self)
     }
 }

@@ -11,10 +11,13 @@ use hustings_protocol::{Duration, Priority};
 use hustings_sim::elections::{Announcing, BEST_PRIORITY, PriorityKind};
 use serde_json::Value;
 
+use super::chapter;
 use super::churn::{self, ChurnOptions};
+use crate::elections::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Conditions, Named, name_of, one_of, values};
+use crate::options::{Conditions, ConditionsExt, Named, name_of, one_of, values};
 use crate::report::Parameters;
+use crate::simulation::Simulation;
 
 /// The probability of missing a present leader, or of losing every goodbye, when these are
 /// measured.
@@ -23,7 +26,7 @@ const MISS: f64 = 1e-3;
 /// The options that LE-A, LE-S and LE-M share.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Election")]
-pub(super) struct Options {
+pub(crate) struct AnnounceOptions {
     /// The number of members in the group: 2 to 10000000. If all announce themselves at once (T_S =
     /// 0), time grows with the square of N
     #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
@@ -66,7 +69,7 @@ pub(super) struct Options {
 
     /// The rule that ranks members. Default: id; for `earliest` wake
     #[arg(long = "merit", value_parser = one_of::<PriorityKind>())]
-    pub(super) priority: Option<PriorityKind>,
+    priority: Option<PriorityKind>,
 
     /// The number of leaders to elect: the best K keep announcing themselves, and all members name
     /// the best
@@ -93,12 +96,12 @@ pub(super) struct Options {
 
     /// The time at which a leader corrects a worse member that announces itself. Default: at-next;
     /// at-once with --rules field
-    #[arg(long, value_enum)]
-    correct: Option<Correct>,
+    #[arg(long, value_parser = one_of::<Correction>())]
+    correct: Option<Correction>,
 
     /// The reaction of a better newcomer to an established leader
-    #[arg(long, value_enum, default_value_t = TakeOver::Better)]
-    takeover: TakeOver,
+    #[arg(long, value_parser = one_of::<Takeover>(), default_value = "better")]
+    takeover: Takeover,
 
     /// The number of goodbyes of a leader that leaves: N, or (measured) as many as the loss
     /// requires that its listeners measure; 3 before they have measured it. Default: 0; measured
@@ -107,8 +110,8 @@ pub(super) struct Options {
     farewell: Option<Repeat>,
 
     /// The effect of a leader's heartbeat on a listener's timer
-    #[arg(long, value_enum, default_value_t = Beat::Restarts)]
-    heartbeat: Beat,
+    #[arg(long, value_parser = one_of::<Heartbeat>(), default_value = "restarts")]
+    heartbeat: Heartbeat,
 
     #[command(flatten)]
     churn: ChurnOptions,
@@ -116,7 +119,7 @@ pub(super) struct Options {
 
 /// The sets of defaults for the other options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Rules {
+enum Rules {
     /// As for the chapter's figures: no member is ever missed, queries, or says goodbye
     Chapter,
     /// For real networks: leaders are missed, queried, corrected at once, and say goodbye
@@ -132,34 +135,6 @@ enum Join {
     Query,
     /// It waits for its wake-up, then queries, and announces itself if no leader answers in time
     SuppressThenQuery,
-}
-
-/// The times at which a leader corrects a worse member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Correct {
-    /// With its next announcement, within T_A
-    AtNext,
-    /// At once, but at most ten times in T_A
-    AtOnce,
-}
-
-/// The reactions of a better newcomer to an established leader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum TakeOver {
-    /// It takes over
-    Better,
-    /// It follows: a leader that was unchallenged for T_S + T_A stays until it is missed. If there
-    /// are two, as after a partition, the one with more followers stays
-    Never,
-}
-
-/// The effects of a leader's heartbeat on a listener's timer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Beat {
-    /// Restarts it
-    Restarts,
-    /// No effect, as the chapter's program is printed: listeners then miss leaders that are up
-    Ignored,
 }
 
 /// The distribution of wake-ups, before the priorities are known.
@@ -196,20 +171,21 @@ impl FromStr for WakeUp {
 }
 
 impl WakeUp {
-    pub(super) fn show(self) -> String {
-        match self {
-            Self::Uniform => "uniform".to_owned(),
-            Self::Exponential(rate) => format!("exponential:{rate}"),
-            Self::ByPriority => "merit".to_owned(),
-        }
-    }
-
     pub(super) fn settle(self, best: Priority) -> Wake {
         match self {
             Self::Uniform => Wake::Uniform,
             Self::Exponential(rate) => Wake::Exponential { rate },
             Self::ByPriority => Wake::ByPriority(PriorityScale::up_to(best)),
         }
+    }
+}
+
+/// Formats a distribution as [`WakeUp`] reads it.
+pub(super) fn show_wake(wake: Wake) -> String {
+    match wake {
+        Wake::Uniform => "uniform".to_owned(),
+        Wake::Exponential { rate } => format!("exponential:{rate}"),
+        Wake::ByPriority(_) => "merit".to_owned(),
     }
 }
 
@@ -246,15 +222,47 @@ fn show_farewell(farewell: Repeat) -> Value {
     }
 }
 
-impl Options {
-    /// Settles all options. T_S is `suppress` unless the user or the rules set it, and members are
-    /// ranked by `priority`.
-    pub(super) fn settle(
+impl AnnounceOptions {
+    pub(in crate::elections) fn announce(
         &self,
-        suppress: Option<Duration>,
-        priority: PriorityKind,
         conditions: &Conditions,
-    ) -> Result<Settled, Failure> {
+    ) -> Result<Announced, Failure> {
+        self.settle("announce", Some(Duration::ZERO), PriorityKind::Id, conditions)
+    }
+
+    pub(in crate::elections) fn suppress(
+        &self,
+        conditions: &Conditions,
+    ) -> Result<Announced, Failure> {
+        self.settle("suppress", None, PriorityKind::Id, conditions)
+    }
+
+    pub(in crate::elections) fn earliest(
+        &self,
+        conditions: &Conditions,
+    ) -> Result<Announced, Failure> {
+        match self.priority {
+            None | Some(PriorityKind::Wake) => {
+                self.settle("earliest", None, PriorityKind::Wake, conditions)
+            }
+            Some(PriorityKind::Id | PriorityKind::Priority) => Err(Failure::Usage(
+                "earliest is the election by --merit wake: for another merit choose suppress"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// Settles all options. T_S is `suppress` unless the user or the rules set it, and members are
+    /// ranked by `usual_priority` unless the user sets it.
+    fn settle(
+        &self,
+        name: &'static str,
+        suppress: Option<Duration>,
+        usual_priority: PriorityKind,
+        conditions: &Conditions,
+    ) -> Result<Announced, Failure> {
+        conditions.require_multicast_alone(name)?;
+        let priority = self.priority.unwrap_or(usual_priority);
         let rules = match self.rules {
             Rules::Chapter => Config::paper(Duration::from_secs(1), self.announce_interval),
             Rules::Field => Config::field(self.announce_interval),
@@ -274,19 +282,9 @@ impl Options {
             leaders: self.leaders,
             joining: self.joining(rules.joining, conditions)?,
             asks: self.asks.unwrap_or(rules.asks),
-            heartbeat: match self.heartbeat {
-                Beat::Restarts => Heartbeat::Restarts,
-                Beat::Ignored => Heartbeat::Ignored,
-            },
-            correction: match self.correct {
-                None => rules.correction,
-                Some(Correct::AtNext) => Correction::AtNextAnnouncement,
-                Some(Correct::AtOnce) => Correction::AtOnce,
-            },
-            takeover: match self.takeover {
-                TakeOver::Better => Takeover::ByTheBetter,
-                TakeOver::Never => Takeover::Never,
-            },
+            heartbeat: self.heartbeat,
+            correction: self.correct.unwrap_or(rules.correction),
+            takeover: self.takeover,
             farewell: self.farewell.unwrap_or(rules.farewell),
             ..rules
         };
@@ -294,9 +292,9 @@ impl Options {
         let churn = self.churn.settle(config.announce)?;
         churn::require_notice(churn, config.listen != Listen::Never, config.farewell)?;
         let schedule = super::schedule(self.members, config.suppress, config.announce, conditions)?;
-        Ok(Settled {
+        Ok(Announced {
+            name,
             rules: self.rules,
-            wake: self.wake,
             election: Announcing { members: self.members, priority, config, churn, schedule },
         })
     }
@@ -323,7 +321,7 @@ impl Options {
     }
 
     fn require_sense(&self, config: &Config, priority: PriorityKind) -> Result<(), Failure> {
-        config.check().map_err(|error| Failure::Usage(error.to_string()))?;
+        config.check().map_err(Failure::usage)?;
         if self.leaders > self.members {
             return Err(Failure::Usage(format!(
                 "--leaders {} is more than --members {}: choose from 1 to {}",
@@ -359,52 +357,55 @@ impl Options {
     }
 }
 
-/// The settled options.
+/// An election by LE-A, LE-S or LE-M with all options settled.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Settled {
+pub(crate) struct Announced {
+    name: &'static str,
     rules: Rules,
-    pub(super) wake: WakeUp,
     pub(super) election: Announcing,
 }
 
-impl Settled {
-    /// All settings, and the values derived from them.
-    pub(super) fn parameters(&self) -> Parameters {
+impl Announced {
+    fn joining(&self) -> (Join, Option<Duration>) {
+        match self.election.config.joining {
+            Joining::Announce => (Join::Announce, None),
+            Joining::Query { election_timeout } => (Join::Query, Some(election_timeout)),
+            Joining::SuppressThenQuery { election_timeout } => {
+                (Join::SuppressThenQuery, Some(election_timeout))
+            }
+        }
+    }
+}
+
+impl Described for Announced {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn parameters(&self) -> Parameters {
         let config = &self.election.config;
         let (join, election_timeout) = self.joining();
-        let correct = match config.correction {
-            Correction::AtNextAnnouncement => Correct::AtNext,
-            Correction::AtOnce => Correct::AtOnce,
-        };
-        let takeover = match config.takeover {
-            Takeover::ByTheBetter => TakeOver::Better,
-            Takeover::Never => TakeOver::Never,
-        };
-        let heartbeat = match config.heartbeat {
-            Heartbeat::Restarts => Beat::Restarts,
-            Heartbeat::Ignored => Beat::Ignored,
-        };
         Parameters::new()
             .with("members", self.election.members)
             .with("rules", name_of(&self.rules))
             .with("suppress_interval", config.suppress.to_string())
             .with("announce_interval", config.announce.to_string())
             .with("listen_interval", show_listen(config.listen))
-            .with("wake", self.wake.show())
+            .with("wake", show_wake(config.wake))
             .with("merit", self.election.priority.name())
             .with("leaders", config.leaders)
             .with("join", name_of(&join))
             .with("patience", election_timeout.map(|span| span.to_string()))
             .with("asks", config.asks)
-            .with("correct", name_of(&correct))
-            .with("takeover", name_of(&takeover))
+            .with("correct", config.correction.name())
+            .with("takeover", config.takeover.name())
             .with("farewell", show_farewell(config.farewell))
-            .with("heartbeat", name_of(&heartbeat))
+            .with("heartbeat", config.heartbeat.name())
             .and(churn::parameters(self.election.churn))
     }
 
     /// The intervals, and every departure from the chapter, in one sentence.
-    pub(super) fn sentence(&self) -> String {
+    fn sentence(&self) -> String {
         let config = &self.election.config;
         let mut said = vec![
             format!("{} members", self.election.members),
@@ -416,36 +417,29 @@ impl Settled {
                 said.push(what);
             }
         };
-        let listens = config.listen != Listen::Never;
-        say_if(listens, format!("T_L {}", show_listen(config.listen)));
-        let wakes = self.wake != WakeUp::Uniform;
-        say_if(wakes, format!("wake-up {}", self.wake.show()));
-        let priority = self.election.priority != PriorityKind::Id;
-        say_if(priority, format!("merit {}", self.election.priority.name()));
+        say_if(config.listen != Listen::Never, format!("T_L {}", show_listen(config.listen)));
+        say_if(config.wake != Wake::Uniform, format!("wake-up {}", show_wake(config.wake)));
+        let priority = self.election.priority;
+        say_if(priority != PriorityKind::Id, format!("merit {}", priority.name()));
         say_if(config.leaders > 1, format!("{} leaders", config.leaders));
         let (join, _) = self.joining();
         say_if(join != Join::Announce, format!("join {}", name_of(&join)));
-        let at_once = config.correction == Correction::AtOnce;
-        say_if(at_once, "corrected at once".to_owned());
-        let stays = config.takeover == Takeover::Never;
-        say_if(stays, "no takeover".to_owned());
+        say_if(config.correction == Correction::AtOnce, "corrected at once".to_owned());
+        say_if(config.takeover == Takeover::Never, "no takeover".to_owned());
         let says_goodbye = match config.farewell {
             Repeat::Times(times) => format!("{times} goodbyes"),
             Repeat::Measured { .. } => "goodbyes measured".to_owned(),
         };
         say_if(config.farewell != Repeat::Times(0), says_goodbye);
-        let ignored = config.heartbeat == Heartbeat::Ignored;
-        say_if(ignored, "heartbeats ignored".to_owned());
+        say_if(config.heartbeat == Heartbeat::Ignored, "heartbeats ignored".to_owned());
         said.join(", ") + &churn::sentence(self.election.churn)
     }
 
-    fn joining(&self) -> (Join, Option<Duration>) {
-        match self.election.config.joining {
-            Joining::Announce => (Join::Announce, None),
-            Joining::Query { election_timeout } => (Join::Query, Some(election_timeout)),
-            Joining::SuppressThenQuery { election_timeout } => {
-                (Join::SuppressThenQuery, Some(election_timeout))
-            }
-        }
+    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
+        chapter::election(&self.election, conditions)
+    }
+
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
+        simulation.elect(self, self.election)
     }
 }

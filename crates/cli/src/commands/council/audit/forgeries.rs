@@ -43,12 +43,12 @@ impl Chance {
 }
 
 /// A draw by a centre that does not know the number of hosts.
-struct Stage {
+struct Fixture {
     config: Config,
     hosts: Vec<Candidate>,
 }
 
-impl Stage {
+impl Fixture {
     fn new(seed: u64) -> Self {
         let (seats, round) = (Seats::new(4, 8), Duration::from_millis(250));
         let mut config = Config::field(seats, 100_000, round);
@@ -225,25 +225,25 @@ fn backwards(value: &Value) -> String {
 #[test]
 fn honest_record_is_a_proof_in_any_form() {
     for seed in 0..12 {
-        let stage = Stage::new(seed);
-        let rounds = stage.complete(Vec::new()).expect("there is a council");
-        let council = stage.council(&rounds);
+        let fixture = Fixture::new(seed);
+        let rounds = fixture.complete(Vec::new()).expect("there is a council");
+        let council = fixture.council(&rounds);
         let whole = line(&council, &rounds);
         let mut next = whole.clone();
         next["changes"] = 1.into();
         let text = whole.to_string();
-        stage.is_proof(&text);
-        stage.is_proof(&format!("{whole}\n{next}\n"));
-        stage.is_proof(&format!("{next}\n{whole}\n"));
-        stage.is_proof(&json!([whole, next]).to_string());
-        stage.is_proof(&format!("{whole:#}"));
-        stage.is_proof(&format!("\u{feff}{whole:#}\r\n{next:#}\r\n").replace('\n', "\r\n"));
-        stage.is_proof(&backwards(&whole));
+        fixture.is_proof(&text);
+        fixture.is_proof(&format!("{whole}\n{next}\n"));
+        fixture.is_proof(&format!("{next}\n{whole}\n"));
+        fixture.is_proof(&json!([whole, next]).to_string());
+        fixture.is_proof(&format!("{whole:#}"));
+        fixture.is_proof(&format!("\u{feff}{whole:#}\r\n{next:#}\r\n").replace('\n', "\r\n"));
+        fixture.is_proof(&backwards(&whole));
         for list in ["replies", "record", "seats"] {
-            stage.is_proof(&format!("{whole}\n{}", reversed(&next, list)));
+            fixture.is_proof(&format!("{whole}\n{}", reversed(&next, list)));
         }
-        stage.is_proof(&as_numbers(&whole).to_string());
-        stage.is_proof(&rounded(&whole).to_string());
+        fixture.is_proof(&as_numbers(&whole).to_string());
+        fixture.is_proof(&rounded(&whole).to_string());
         let lost = sessions(&rounded(&as_numbers(&whole)).to_string());
         assert!(lost.is_err_and(|it| it.contains("were rounded")));
     }
@@ -255,8 +255,8 @@ fn honest_record_is_a_proof_in_any_form() {
 fn number_off_the_steps_is_a_fault_and_a_higher_one_no_proof() {
     let (mut off, mut above) = (0, 0);
     for seed in 0..60 {
-        let stage = Stage::new(seed);
-        let honest = stage.complete(Vec::new()).expect("there is a council");
+        let fixture = Fixture::new(seed);
+        let honest = fixture.complete(Vec::new()).expect("there is a council");
         let replied = honest.iter().position(|it| it.feedback.base == 0 && !it.replies.is_empty());
         let place = replied.expect("somebody was elected");
         for number in [3, 282, 285, 3_162, 3_163, 99_987, 100_000] {
@@ -266,11 +266,11 @@ fn number_off_the_steps_is_a_fault_and_a_higher_one_no_proof() {
                 continue;
             }
             reply.number = number;
-            let Some(rounds) = stage.complete(rounds) else {
+            let Some(rounds) = fixture.complete(rounds) else {
                 continue;
             };
-            let text = line(&stage.council(&rounds), &rounds).to_string();
-            let verdict = stage.verdict(&text).expect("it can be read");
+            let text = line(&fixture.council(&rounds), &rounds).to_string();
+            let verdict = fixture.verdict(&text).expect("it can be read");
             let is_off = [3, 285, 3_163].contains(&number);
             match verdict.code() {
                 1 if is_off => {
@@ -297,7 +297,7 @@ fn number_off_the_steps_is_a_fault_and_a_higher_one_no_proof() {
 
 /// Lets one host claim a greater number in a round with too few replies, and continues from there.
 /// The changed estimate draws other hosts.
-fn steer(stage: &Stage, honest: &[Round], chance: &mut Chance) -> Option<Vec<Round>> {
+fn steer(fixture: &Fixture, honest: &[Round], chance: &mut Chance) -> Option<Vec<Round>> {
     let (_, before) = honest.split_last()?;
     let steers = |it: &&Round| it.feedback.base == 0 && !it.replies.is_empty();
     let places: Vec<u32> = before.iter().filter(steers).map(|it| it.feedback.round).collect();
@@ -306,20 +306,20 @@ fn steer(stage: &Stage, honest: &[Round], chance: &mut Chance) -> Option<Vec<Rou
     }
     let place = *chance.of(&places) as usize - 1;
     let mut rounds = honest[..=place].to_vec();
-    let by = count(&stage.config, &rounds[place].feedback)?;
+    let by = count(&fixture.config, &rounds[place].feedback)?;
     let which = chance.below(rounds[place].replies.len());
     rounds[place].replies[which].number = by + 1 + chance.below(by as usize + 8) as u32;
-    stage.complete(rounds)
+    fixture.complete(rounds)
 }
 
 /// Changes the replies to one round and continues from there.
-fn lie(stage: &Stage, honest: &[Round], chance: &mut Chance) -> Option<Vec<Round>> {
+fn lie(fixture: &Fixture, honest: &[Round], chance: &mut Chance) -> Option<Vec<Round>> {
     let place = chance.below(honest.len());
     let mut rounds = honest[..=place].to_vec();
     let number = rounds[place].feedback.round;
-    let by = count(&stage.config, &rounds[place].feedback)?;
+    let by = count(&fixture.config, &rounds[place].feedback)?;
     for _ in 0..=chance.below(2) {
-        let other = chance.of(&stage.hosts).id;
+        let other = chance.of(&fixture.hosts).id;
         let steps = [0, 16, 52, 282, 285, 3_162, 99_987, 100_000, 100_001];
         let steps =
             [*chance.of(&steps), by, by + chance.below(9) as u32, chance.below(100_000) as u32];
@@ -328,10 +328,7 @@ fn lie(stage: &Stage, honest: &[Round], chance: &mut Chance) -> Option<Vec<Round
             Voice { host: other, draws: Draws(1 + chance.below(3) as u8), number: number_now };
         let round = &mut rounds[place];
         let which = chance.below(round.replies.len());
-        let kind = match round.replies.is_empty() {
-            true => 0,
-            false => chance.below(6),
-        };
+        let kind = if round.replies.is_empty() { 0 } else { chance.below(6) };
         match kind {
             0 => round.replies.push(voice),
             1 => round.replies[which].number = number_now,
@@ -347,15 +344,15 @@ fn lie(stage: &Stage, honest: &[Round], chance: &mut Chance) -> Option<Vec<Round
             }
         }
     }
-    stage.complete(rounds)
+    fixture.complete(rounds)
 }
 
 /// Changes any part of a line.
-fn scribble(stage: &Stage, line: &mut Value, chance: &mut Chance) {
+fn scribble(fixture: &Fixture, line: &mut Value, chance: &mut Chance) {
     let other = name(chance.below(HOSTS as usize) as u64);
     let member = json!({"name": other, "id": member_id(&other), "address": null});
     let number = *chance.of(&[0_u64, 1, 2, 3, 5, 16, 33, 52, 282, 3_162, 100_000, 200_001]);
-    let council: Vec<MemberId> = stage.hosts.iter().map(|it| it.id).collect();
+    let council: Vec<MemberId> = fixture.hosts.iter().map(|it| it.id).collect();
     let host = json!(chance.of(&council));
     let seats = line["chambers"][0]["seats"].as_array_mut();
     let seats = seats.expect("a list");
@@ -424,26 +421,26 @@ fn no_forgery_that_changes_the_council_is_a_proof() {
         if changed >= asked {
             break;
         }
-        let stage = Stage::new(seed);
-        let Some(honest) = stage.complete(Vec::new()) else {
+        let fixture = Fixture::new(seed);
+        let Some(honest) = fixture.complete(Vec::new()) else {
             continue;
         };
-        let council = stage.council(&honest);
+        let council = fixture.council(&honest);
         let mut whole = line(&council, &honest);
         whole["changes"] = 5.into();
         let mut chance = Chance(seed << 32);
         for _ in 0..100 {
             let rounds = match chance.below(3) {
                 0 => Some(honest.clone()),
-                1 => steer(&stage, &honest, &mut chance),
-                _ => lie(&stage, &honest, &mut chance),
+                1 => steer(&fixture, &honest, &mut chance),
+                _ => lie(&fixture, &honest, &mut chance),
             };
             let Some(rounds) = rounds else {
                 continue;
             };
-            let mut forged = line(&stage.council(&rounds), &rounds);
+            let mut forged = line(&fixture.council(&rounds), &rounds);
             if rounds == honest || chance.below(8) == 0 {
-                scribble(&stage, &mut forged, &mut chance);
+                scribble(&fixture, &mut forged, &mut chance);
             }
             forged["changes"] = (*chance.of(&[0, 5, 9])).into();
             let lines = match chance.below(4) {
@@ -453,7 +450,7 @@ fn no_forgery_that_changes_the_council_is_a_proof() {
             let text: Vec<String> = lines.iter().map(Value::to_string).collect();
             let text = text.join("\n");
             tried += 1;
-            let verdict = stage.verdict(&text);
+            let verdict = fixture.verdict(&text);
             let code = verdict.as_ref().map_or(2, Verdict::code);
             if let (0, Some(verdict)) = (code, &verdict) {
                 let proved: Vec<String> = verdict.summary.council.concat();

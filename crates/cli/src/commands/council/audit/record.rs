@@ -17,11 +17,12 @@ pub(super) type Sessions = BTreeMap<u64, Vec<CentreStatus>>;
 /// have changed.
 pub(super) fn sessions(text: &str) -> Result<Sessions, String> {
     let text = unmarked(text);
-    let lines: Result<Vec<CentreStatus>, serde_json::Error> =
-        match text.trim_start().starts_with('[') {
-            true => serde_json::from_str(text),
-            false => serde_json::Deserializer::from_str(text).into_iter().collect(),
-        };
+    let lines: Result<Vec<CentreStatus>, serde_json::Error> = if text.trim_start().starts_with('[')
+    {
+        serde_json::from_str(text)
+    } else {
+        serde_json::Deserializer::from_str(text).into_iter().collect()
+    };
     let lines = lines.map_err(|error| {
         let line = error.line();
         format!("line {line} is not a line of a centre: {error}")
@@ -45,9 +46,10 @@ pub(super) fn sessions(text: &str) -> Result<Sessions, String> {
             |it: &CentreStatus| it.record.len() + it.record.iter().map(replies).sum::<usize>();
         lines.sort_by_key(|it| (size(it), it.changes));
     }
-    match sessions.is_empty() {
-        true => Err("no line of a centre: keep what it prints with --format json".to_owned()),
-        false => Ok(sessions),
+    if sessions.is_empty() {
+        Err("no line of a centre: keep what it prints with --format json".to_owned())
+    } else {
+        Ok(sessions)
     }
 }
 

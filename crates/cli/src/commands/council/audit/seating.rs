@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hustings_agent::Peer;
-use hustings_agent::council::{CentreStatus, ChamberStatus};
+use hustings_agent::council::CentreStatus;
 use hustings_agent::identity::member_id;
 use hustings_protocol::MemberId;
 use hustings_protocol::council::{Config, Elected, Round, Voice};
@@ -34,10 +34,7 @@ impl Drawn<'_> {
             let of_class = line.record.iter().filter(|it| it.feedback.class == class);
             of_class.map(|it| it.feedback.round).max().unwrap_or(0)
         };
-        let is_seated = |line: &CentreStatus| {
-            let chamber = line.chambers.get(usize::from(class));
-            chamber.is_some_and(|it| it.seats.iter().any(|it| it.member.id == host))
-        };
+        let is_seated = |line: &CentreStatus| seats(line, class).any(|it| it.id == host);
         let place = lines.partition_point(|it| last_of(it) < round);
         let before = lines[..place].last();
         match before.filter(|it| last_of(it) >= self.elected.first.0) {
@@ -145,12 +142,12 @@ pub(super) struct Found {
     pub(super) faults: Vec<String>,
     /// Notes for the user.
     pub(super) notes: BTreeSet<String>,
-    /// The number of hosts seated after the first election, on any line.
-    pub(super) later_seats: usize,
-    /// The number of hosts that were elected and have no seat on the last line.
-    pub(super) seatless: usize,
-    /// The number of seats that the record no longer covers.
-    pub(super) untold: usize,
+    /// The hosts seated after the first election, on any line.
+    pub(super) later: BTreeSet<MemberId>,
+    /// The hosts that were elected and have no seat on the last line.
+    pub(super) seatless: BTreeSet<MemberId>,
+    /// The holders of seats that the record no longer covers.
+    pub(super) untold: BTreeSet<MemberId>,
 }
 
 /// Checks the seats of a class. The lines must have passed [`misshapen`].
@@ -160,91 +157,106 @@ pub(super) fn judge(
     drawn: &Drawn<'_>,
     names: &Names<'_>,
 ) -> Found {
-    let (elected, elected_in) = (drawn.elected_first(), drawn.elected.first.0);
-    let of_class = lines.iter().filter_map(|it| it.chambers.get(usize::from(class)));
-    let chambers: Vec<&ChamberStatus> = of_class.collect();
-    let seats = chambers.iter().flat_map(|it| &it.seats);
-    let seated: BTreeSet<MemberId> = seats.map(|it| it.member.id).collect();
-    let at_last = chambers.last().into_iter().flat_map(|it| &it.seats);
-    let at_last: BTreeSet<MemberId> = at_last.map(|it| it.member.id).collect();
-    let (mut notes, mut seatless, mut later) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    for (host, round) in drawn.elected() {
-        let name = names.get(&host);
-        let name = name.map_or_else(|| format!("{:016x}", host.0), |it| it.0.to_owned());
-        if !seated.contains(&host) {
-            // A host that has left since has no seat either, so this proves nothing.
-            seatless.insert(host);
-            notes.insert(format!("note: {name} was elected in round {round}, and has no seat"));
-        } else if round != elected_in && elected.contains(&host) {
-            later.insert(host);
-            notes.insert(format!(
-                "note: {name} was elected again after the first election, in round {round}"
-            ));
-        } else if !at_last.contains(&host) {
-            // Only the centre says that the seat fell empty.
-            seatless.insert(host);
-            notes.insert(format!(
-                "note: {name} was elected in round {round}, and has no seat any more"
+    let mut found = Found::default();
+    found.check_elected(class, lines, drawn, names);
+    for line in lines {
+        found.check_seated(class, line, drawn.elected);
+    }
+    found
+}
+
+impl Found {
+    /// Checks that the elected hosts are seated.
+    fn check_elected(
+        &mut self,
+        class: u16,
+        lines: &[CentreStatus],
+        drawn: &Drawn<'_>,
+        names: &Names<'_>,
+    ) {
+        let (elected, elected_in) = (drawn.elected_first(), drawn.elected.first.0);
+        let holders = |line| seats(line, class).map(|it| it.id);
+        let seated: BTreeSet<MemberId> = lines.iter().flat_map(holders).collect();
+        let at_last: BTreeSet<MemberId> = lines.last().into_iter().flat_map(holders).collect();
+        for (host, round) in drawn.elected() {
+            let name = names.get(&host);
+            let name = name.map_or_else(|| format!("{:016x}", host.0), |it| it.0.to_owned());
+            if !seated.contains(&host) {
+                // A host that has left since has no seat either, so this proves nothing.
+                self.seatless.insert(host);
+                self.note(format!("{name} was elected in round {round}, and has no seat"));
+            } else if round != elected_in && elected.contains(&host) {
+                self.later.insert(host);
+                self.note(format!(
+                    "{name} was elected again after the first election, in round {round}"
+                ));
+            } else if !at_last.contains(&host) {
+                // Only the centre says that the seat fell empty.
+                self.seatless.insert(host);
+                self.note(format!("{name} was elected in round {round}, and has no seat any more"));
+            }
+        }
+        if seated.is_empty() {
+            self.faults.push(format!("class {class}: nobody is seated"));
+        }
+        let begins_anew = drawn.later.first().is_some_and(|it| it.feedback.seated == 0);
+        if begins_anew && seated.is_disjoint(&elected) {
+            self.faults.push(format!(
+                "class {class}: a council was elected in round {elected_in}, and the centre called again. If that council was seated, check the \
+                 line that says so too"
             ));
         }
     }
-    let mut faults = Vec::new();
-    if seated.is_empty() {
-        faults.push(format!("class {class}: nobody is seated"));
-    }
-    let begins_anew = drawn.later.first().is_some_and(|it| it.feedback.seated == 0);
-    if begins_anew && seated.is_disjoint(&elected) {
-        faults.push(format!(
-            "class {class}: a council was elected in round {elected_in}, and the centre called again. If that council was seated, check the \
-             line that says so too"
-        ));
-    }
-    let mut untold = BTreeSet::new();
-    for line in lines {
+
+    /// Checks that the hosts that are seated on a line were elected.
+    fn check_seated(&mut self, class: u16, line: &CentreStatus, elected: &Elected) {
+        let elected_in = elected.first.0;
         // The rounds on the line itself count: later replies cannot have seated a host.
         let rounds = rounds_of(line, class);
         let round_of = |host: MemberId| {
-            let mut draws = drawn.elected.all.iter();
+            let mut draws = elected.all.iter();
             let draw = draws.find(|it| voices(&rounds, **it).any(|it| it.host == host));
             draw.map(|it| it.0)
         };
         let last = rounds.last().map_or(0, |it| it.feedback.round);
-        let is_lost = drawn.elected.lost_from.is_some_and(|it| it <= last);
-        let chamber = line.chambers.get(usize::from(class));
-        let members = chamber.into_iter().flat_map(|it| &it.seats);
-        for Peer { name, id, .. } in members.map(|it| &it.member) {
+        let is_lost = elected.lost_from.is_some_and(|it| it <= last);
+        for Peer { name, id, .. } in seats(line, class) {
             match round_of(*id) {
                 Some(round) if round == elected_in => {}
                 Some(round) => {
-                    later.insert(*id);
-                    notes.insert(format!(
-                        "note: {name} was seated after the first election, in round {round} or later"
+                    self.later.insert(*id);
+                    self.note(format!(
+                        "{name} was seated after the first election, in round {round} or later"
                     ));
                 }
                 None if is_lost || is_full(line) => {
-                    let why = match is_lost {
-                        true => "seats may have fallen empty in too many ways",
-                        false => "the record is full",
+                    let why = if is_lost {
+                        "seats may have fallen empty in too many ways"
+                    } else {
+                        "the record is full"
                     };
-                    untold.insert(*id);
-                    notes.insert(format!(
-                        "note: class {class}: {name} has a seat, and was not elected in round {elected_in}. Whether it was later cannot be \
+                    self.untold.insert(*id);
+                    self.note(format!(
+                        "class {class}: {name} has a seat, and was not elected in round {elected_in}. Whether it was later cannot be \
                          told: {why}. Check what the centre printed before"
                     ));
                 }
-                None => faults.push(format!(
+                None => self.faults.push(format!(
                     "class {class}: {name} has a seat, and was not elected in round {elected_in}, nor later"
                 )),
             }
         }
     }
-    Found {
-        faults,
-        notes,
-        later_seats: later.len(),
-        seatless: seatless.len(),
-        untold: untold.len(),
+
+    fn note(&mut self, what: String) {
+        self.notes.insert(format!("note: {what}"));
     }
+}
+
+/// Returns the holders of the seats of a class on a line.
+fn seats(line: &CentreStatus, class: u16) -> impl Iterator<Item = &Peer> {
+    let chamber = line.chambers.get(usize::from(class));
+    chamber.into_iter().flat_map(|it| &it.seats).map(|it| &it.member)
 }
 
 #[cfg(test)]
@@ -295,7 +307,7 @@ mod tests {
         let (before, after) = (line(5, &rounds[..1]), line(6, &rounds));
         let found = judge(&[before.clone(), after.clone()]);
         assert_eq!(found.faults, [""; 0]);
-        assert_eq!((found.later_seats, found.seatless), (1, 1));
+        assert_eq!((found.later.len(), found.seatless.len()), (1, 1));
         let Found { faults, .. } = judge(std::slice::from_ref(&after));
         assert!(
             matches!(&faults[..], [it] if it.contains("and the centre called again")),

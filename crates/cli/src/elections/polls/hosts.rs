@@ -1,14 +1,12 @@
 //! The same election host by host, with the state machines and messages of the protocol.
 
 use hustings_protocol::Duration;
-use hustings_protocol::council::{
-    self as protocol, Algorithm, Config, Estimate, Knowledge, MOST_SEATS, Seats,
-};
-use hustings_sim::council::{Stay, Trial};
+use hustings_protocol::council::{Algorithm, Config, Estimate, Knowledge, MOST_SEATS, Seats};
+use hustings_sim::council::Trial;
 use hustings_theory::council as theory;
 use hustings_theory::council::rules::with_best_c;
 
-use super::{Council, Kind, Poll, Search};
+use super::{Council, Kind, Poll};
 use crate::failure::Failure;
 
 /// The limit for hosts. More would take minutes per round, and gigabytes.
@@ -21,7 +19,7 @@ impl Poll {
     ///
     /// # Errors
     /// Names the setting that the state machines do not support.
-    pub(crate) fn by_hosts(&self, delay: Duration) -> Result<Trial, Failure> {
+    pub(super) fn by_hosts(&self, delay: Duration) -> Result<Trial, Failure> {
         let round = delay * DELAYS_IN_A_ROUND;
         let (members, config) = match self.kind {
             Kind::Council(council) => (council.election.members, of_council(&council, round)?),
@@ -35,23 +33,10 @@ impl Poll {
             config,
             reply_loss: self.loss.reply,
             multicast_loss: self.loss.multicast,
-            most_rounds: self.most_rounds,
+            most_rounds: self.replies.max_rounds,
         };
         trial.check().map_err(|error| refused(&error.to_string()))?;
         Ok(trial)
-    }
-}
-
-impl Poll {
-    /// Returns true if the council is kept after its election.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.keeping.is_some()
-    }
-
-    /// Returns the run of a council that is kept, or `None` if it is not kept.
-    pub(crate) fn kept(&self, trial: &Trial) -> Option<Stay> {
-        let keeping = self.keeping?;
-        Some(keeping.stay(trial.clone()))
     }
 }
 
@@ -80,13 +65,8 @@ fn of_council(council: &Council, round: Duration) -> Result<Config, Failure> {
             Knowledge::Told(narrow(election.members)?)
         }
     };
-    let config = Config {
-        search: match council.search {
-            Search::Printed => protocol::Search::Printed,
-            Search::Guarded => protocol::Search::Guarded,
-        },
-        ..Config::once(seats, council.drawn, knowledge, round)
-    };
+    let config =
+        Config { search: council.search, ..Config::once(seats, council.drawn, knowledge, round) };
     // Top-ups use the value that is best for them.
     let mut config = with_best_c(config, council.aim.goal());
     config.chambers[0].c.splice(..1, [election.c]);

@@ -1,19 +1,18 @@
 //! Closed forms of elections by announcement: section 5.3 of the chapter, corrected, with the
 //! printed value beside each corrected one.
 
-use hustings_protocol::Duration;
 use hustings_protocol::announce::{
-    Config, Correction, Heartbeat, Joining, Listen, Repeat, Takeover,
+    Config, Correction, Heartbeat, Joining, Listen, Repeat, Takeover, Wake,
 };
+use hustings_protocol::{Duration, suppression};
 use hustings_sim::LossModel;
-use hustings_sim::elections::PriorityKind;
+use hustings_sim::elections::{AnnounceListening, Announcing, PriorityKind, Suppressing};
 use hustings_sim::trial::Churn;
 use hustings_theory::announce::{
-    AnnounceModel, MulticastLoss, Variant, Wake, announcements, delay, messages, printed,
+    self as theory, AnnounceModel, MulticastLoss, Variant, announcements, delay, messages, printed,
     recurrence, reestablishment,
 };
 
-use super::options::{Settled, WakeUp};
 use crate::elections::ClosedForm;
 use crate::failure::Failure;
 use crate::options::{Conditions, ConditionsExt, no_closed_form};
@@ -22,8 +21,10 @@ use crate::options::{Conditions, ConditionsExt, no_closed_form};
 const ROUNDING: f64 = 1e-9;
 
 /// Evaluates the closed forms of LE-A, LE-S or LE-M.
-pub(super) fn election(settled: &Settled, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-    let election = &settled.election;
+pub(super) fn election(
+    election: &Announcing,
+    conditions: &Conditions,
+) -> Result<ClosedForm, Failure> {
     let config = &election.config;
     require_chapter(config)?;
     require_nobody_goes(election.churn)?;
@@ -32,8 +33,7 @@ pub(super) fn election(settled: &Settled, conditions: &Conditions) -> Result<Clo
         PriorityKind::Id | PriorityKind::Priority => Variant::LeS,
         PriorityKind::Wake => Variant::LeM,
     };
-    let model =
-        model(election.members, config.suppress, config.announce, settled.wake, conditions)?;
+    let model = model(election.members, config.suppress, config.announce, config.wake, conditions)?;
     let mut form = ClosedForm::default();
     let undisturbed = nobody_is_missed(config, &model);
     enter_election(&mut form, algorithm, &model, undisturbed);
@@ -43,14 +43,12 @@ pub(super) fn election(settled: &Settled, conditions: &Conditions) -> Result<Clo
 
 /// Evaluates AL: a listener that misses the best member goes on announcing itself, as before.
 pub(super) fn announce_listen(
-    members: u32,
-    announce: Duration,
-    churn: Churn,
+    election: &AnnounceListening,
     conditions: &Conditions,
 ) -> Result<ClosedForm, Failure> {
-    require_nobody_goes(churn)?;
-    let no_wait = (Duration::ZERO, WakeUp::Uniform);
-    let model = model(members, no_wait.0, announce, no_wait.1, conditions)?;
+    require_nobody_goes(election.churn)?;
+    let announce = election.config.announce;
+    let model = model(election.members, Duration::ZERO, announce, Wake::Uniform, conditions)?;
     let mut form = ClosedForm::default();
     enter_election(&mut form, Variant::Al, &model, true);
     Ok(form)
@@ -58,20 +56,18 @@ pub(super) fn announce_listen(
 
 /// Evaluates SUP.
 pub(super) fn suppression(
-    members: u32,
-    suppress: Duration,
-    wake: WakeUp,
+    election: &Suppressing,
     conditions: &Conditions,
 ) -> Result<ClosedForm, Failure> {
+    let suppression::Config { suppress, wake } = election.config;
     if suppress == Duration::ZERO {
         return Err(no_closed_form("with --suppress-interval 0s"));
     }
     // No member announces itself twice, so the announce interval does not matter.
-    let model = model(members, suppress, suppress, wake, conditions)?;
+    let model = model(election.members, suppress, suppress, wake, conditions)?;
     let mut form = ClosedForm::default();
     let algorithm = Variant::Sup;
-    let sent = messages::messages_until_heard(algorithm, &model);
-    form.enter("messages", sent);
+    form.enter("messages", messages::messages_until_heard(algorithm, &model));
     form.enter("tmax", delay::last_send(algorithm, &model));
     form.enter("delay", delay::leadership_delay(algorithm, &model));
     if form.values.is_empty() {
@@ -106,7 +102,7 @@ fn model(
     members: u32,
     suppress: Duration,
     announce: Duration,
-    wake: WakeUp,
+    wake: Wake,
     conditions: &Conditions,
 ) -> Result<AnnounceModel, Failure> {
     conditions.require_no_faults_but_loss()?;
@@ -119,10 +115,10 @@ fn model(
         (LossModel::Uncorrelated, loss) => MulticastLoss::Uncorrelated(loss),
     };
     let wake = match wake {
-        WakeUp::Uniform => Wake::Uniform,
-        WakeUp::Exponential(rate) if rate > 0.0 => Wake::Exponential { rate },
-        WakeUp::Exponential(_) => return Err(no_closed_form("with a --wake rate below 0")),
-        WakeUp::ByPriority => return Err(no_closed_form("with --wake merit")),
+        Wake::Uniform => theory::Wake::Uniform,
+        Wake::Exponential { rate } if rate > 0.0 => theory::Wake::Exponential { rate },
+        Wake::Exponential { .. } => return Err(no_closed_form("with a --wake rate below 0")),
+        Wake::ByPriority(_) => return Err(no_closed_form("with --wake merit")),
     };
     // If no member waits, the theory does not use the suppression interval.
     let suppress_interval = match suppress {
@@ -160,24 +156,24 @@ fn enter_election(
     let if_undisturbed = |value: Option<f64>| value.filter(|_| undisturbed);
     let if_same = |value: Option<f64>| value.filter(|_| hears_the_same);
 
-    let sent = messages::messages_until_heard(algorithm, model);
-    form.enter("messages", if_undisturbed(sent));
+    form.enter("messages", if_undisturbed(messages::messages_until_heard(algorithm, model)));
     form.enter("tmax", if_same(delay::last_send(algorithm, model)));
-    let heard = delay::leadership_delay(algorithm, model);
-    form.enter("delay", if_same(heard));
-    let as_printed = printed::leadership_delay(algorithm, model);
-    form.enter_printed("delay", as_printed);
+    form.enter("delay", if_same(delay::leadership_delay(algorithm, model)));
+    form.enter_printed("delay", printed::leadership_delay(algorithm, model));
     form.enter("rounds", if_same(Some(announcements::rounds(model))));
     form.enter("avg_rounds", if_same(Some(announcements::average_rounds(model))));
-    let first = messages::first_round_messages(algorithm, model);
-    form.enter("first_round_messages", if_undisturbed(first));
+    form.enter(
+        "first_round_messages",
+        if_undisturbed(messages::first_round_messages(algorithm, model)),
+    );
     if algorithm == Variant::LeS {
-        let as_printed = printed::first_round_messages_of_le_s(model);
-        form.enter_printed("first_round_messages", as_printed);
+        form.enter_printed("first_round_messages", printed::first_round_messages_of_le_s(model));
         enter_without_delay(form, model);
     }
-    let first_sent = delay::last_send_of_first_round(algorithm, model);
-    form.enter("first_round_tmax", if_undisturbed(first_sent));
+    form.enter(
+        "first_round_tmax",
+        if_undisturbed(delay::last_send_of_first_round(algorithm, model)),
+    );
     let by_tmax = match algorithm {
         Variant::LeS => messages::messages_of_le_s_until_sent(model),
         Variant::LeA | Variant::LeM | Variant::Sup | Variant::Al => None,
@@ -208,13 +204,10 @@ fn enter_later(form: &mut ClosedForm, algorithm: Variant, model: &AnnounceModel,
     if let Listen::For(span) = config.listen {
         enter_departures(form, algorithm, model, span.as_secs_f64(), config.farewell);
     }
-    let greater = reestablishment::greater_joiner(algorithm, model);
-    form.enter("join_greater", greater);
-    let as_printed = suppresses.then(|| printed::greater_joiner(model));
-    form.enter_printed("join_greater", as_printed);
+    form.enter("join_greater", reestablishment::greater_joiner(algorithm, model));
+    form.enter_printed("join_greater", suppresses.then(|| printed::greater_joiner(model)));
     form.enter("join_lesser", Some(reestablishment::lesser_joiner(model)));
-    let as_printed = suppresses.then(|| printed::lesser_joiner(model));
-    form.enter_printed("join_lesser", as_printed);
+    form.enter_printed("join_lesser", suppresses.then(|| printed::lesser_joiner(model)));
 }
 
 /// Enters the values for a leader that is gone, or is missed although it is up.
@@ -228,25 +221,33 @@ fn enter_departures(
     let suppresses = algorithm == Variant::LeS;
     let loss = model.loss.probability();
     if loss > 0.0 || listen < model.announce_interval {
-        let any = reestablishment::inconsistent_fraction_of_any(model, listen);
-        form.enter("inconsistent", Some(any));
-        let one = reestablishment::inconsistent_fraction(model, listen);
-        form.enter("inconsistent_false", Some(one));
-        let as_printed = printed::inconsistent_fraction(model, listen);
-        form.enter_printed("inconsistent_false", Some(as_printed));
-        let astray = reestablishment::false_departure(model, listen);
-        form.enter("reestablishment_false", Some(astray));
-        let as_printed = printed::false_departure(model, listen);
-        form.enter_printed("reestablishment_false", Some(as_printed));
+        form.enter(
+            "inconsistent",
+            Some(reestablishment::inconsistent_fraction_of_any(model, listen)),
+        );
+        form.enter(
+            "inconsistent_false",
+            Some(reestablishment::inconsistent_fraction(model, listen)),
+        );
+        form.enter_printed(
+            "inconsistent_false",
+            Some(printed::inconsistent_fraction(model, listen)),
+        );
+        form.enter("reestablishment_false", Some(reestablishment::false_departure(model, listen)));
+        form.enter_printed("reestablishment_false", Some(printed::false_departure(model, listen)));
     }
     // The remaining members must agree, and there must be at least two.
     if model.members > 2 && farewell == Repeat::Times(0) {
         let left = AnnounceModel { members: model.members - 1, ..*model };
         let at = model.announce_interval / 2.0;
-        let gone = reestablishment::leader_departure(algorithm, &left, listen, at);
-        form.enter("reestablishment_departure", gone);
-        let as_printed = suppresses.then(|| printed::leader_departure(&left, listen, at));
-        form.enter_printed("reestablishment_departure", as_printed);
+        form.enter(
+            "reestablishment_departure",
+            reestablishment::leader_departure(algorithm, &left, listen, at),
+        );
+        form.enter_printed(
+            "reestablishment_departure",
+            suppresses.then(|| printed::leader_departure(&left, listen, at)),
+        );
     }
 }
 

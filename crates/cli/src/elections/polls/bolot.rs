@@ -5,15 +5,14 @@ use hustings_theory::bolot::{Keys, cost};
 use hustings_theory::council::Loss;
 
 use super::{Kind, Poll, ReplyOptions};
-use crate::elections::{ClosedForm, named};
+use crate::elections::ClosedForm;
 use crate::failure::Failure;
 use crate::options::{Conditions, no_closed_form, values};
-use crate::report::Parameters;
 
 /// The options of `bolot`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Election")]
-pub(crate) struct Options {
+pub(crate) struct BolotOptions {
     /// The number of hosts: 1 to 10^9; the centre does not know it. Each host has a random key of
     /// 16 bits. In the first round the hosts reply whose key equals the centre's. In each further
     /// round one bit less has to be equal, until a reply arrives
@@ -25,14 +24,13 @@ pub(crate) struct Options {
     replies: ReplyOptions,
 }
 
-impl Options {
+impl BolotOptions {
     pub(in crate::elections) fn settle(&self, conditions: &Conditions) -> Result<Poll, Failure> {
         Ok(Poll {
             loss: self.replies.loss(Bolot::NAME, conditions)?,
             kind: Kind::Bolot(Bolot { members: self.members }),
-            most_rounds: self.replies.max_rounds,
-            engine: self.replies.engine,
-            keeping: None,
+            replies: self.replies,
+            kept: None,
         })
     }
 }
@@ -46,26 +44,15 @@ pub(super) struct Bolot {
 impl Bolot {
     pub(super) const NAME: &'static str = "bolot";
 
-    pub(super) fn parameters(self) -> Parameters {
-        Parameters::new().with("members", self.members)
-    }
-
-    pub(super) fn sentence(self) -> String {
-        format!("{} members, nested keys of 16 bits", self.members)
-    }
-
     pub(super) fn closed_form(self, loss: Loss) -> Result<ClosedForm, Failure> {
         if loss != Loss::NONE {
             return Err(no_closed_form("with loss"));
         }
         let cost = cost(self.members, Keys::Nested);
-        Ok(ClosedForm {
-            values: named([
-                ("rounds", cost.rounds),
-                ("messages", cost.messages),
-                ("success_first_round", cost.success_first_round),
-            ]),
-            missing: Vec::new(),
-        })
+        Ok(ClosedForm::of([
+            ("rounds", cost.rounds),
+            ("messages", cost.messages),
+            ("success_first_round", cost.success_first_round),
+        ]))
     }
 }

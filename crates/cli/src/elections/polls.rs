@@ -2,35 +2,35 @@
 //! baseline.
 
 mod bolot;
+mod equations;
 mod hosts;
 mod keeping;
-mod paper;
 mod terms;
 
 use std::fmt;
 
 use clap::{Args, ValueEnum};
-use hustings_protocol::council as protocol;
-use hustings_sim::council::Trial;
-use hustings_sim::trial::Poll as SimulatedPoll;
+use hustings_protocol::council::{self as protocol, Search};
+use hustings_sim::trial::{Poll as SimulatedPoll, Stays, Tallies};
 use hustings_theory::council::optimum::{best_c, robust_c, uncertain};
 use hustings_theory::council::rules::in_theory;
 use hustings_theory::council::{self as theory, Knowledge, Loss, Seats};
 
-use super::ClosedForm;
+use super::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::seats::no_depth;
-use crate::options::{Conditions, ConditionsExt, name_of, no_closed_form, values};
+use crate::options::seats::{self, Aim, Average, no_depth};
+use crate::options::{Conditions, ConditionsExt, Named, name_of, no_closed_form, one_of, values};
 use crate::report::Parameters;
+use crate::simulation::Simulation;
 use bolot::Bolot;
-pub(super) use bolot::Options as BolotOptions;
-use keeping::{KeepOptions, Keeping};
-use terms::{Aim, Average, Guess};
+pub(super) use bolot::BolotOptions;
+use keeping::{KeepOptions, Kept};
+use terms::Guess;
 
 /// The options of `council`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Election")]
-pub(crate) struct Options {
+pub(crate) struct CouncilOptions {
     /// The number of hosts: 1 to 10^9. --estimate sets whether the centre knows it
     #[arg(long, value_name = "N", default_value = "10000", allow_negative_numbers = true,
           value_parser = values::whole(1..=1_000_000_000_u64))]
@@ -65,7 +65,7 @@ pub(crate) struct Options {
     /// The cost that --c auto minimises: the expected rounds (t), the expected replies (n), or a
     /// weighted sum of both, as in t:1,n:0.1. For L = 1, replies become fewer and rounds more as c
     /// approaches 0: then n stops at 0.1
-    #[arg(long, value_name = "t|n|t:X,n:Y", default_value = "t", value_parser = terms::aim,
+    #[arg(long, value_name = "t|n|t:X,n:Y", default_value = "t", value_parser = seats::aim,
           allow_hyphen_values = true)]
     optimise: Aim,
 
@@ -84,7 +84,7 @@ pub(crate) struct Options {
     max_guess: u64,
 
     /// The rule by which an --estimate falls [default: printed; with --churn always guarded]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = one_of::<Search>())]
     search: Option<Search>,
 
     #[command(flatten)]
@@ -92,16 +92,6 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     keeping: KeepOptions,
-}
-
-/// The rules by which an estimate falls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Search {
-    /// As in the paper: after each round with too few replies
-    Printed,
-    /// As in agents: by the replies to all draws together, and hosts that have missed calls lower
-    /// it by themselves; host by host
-    Guarded,
 }
 
 /// The options for the loss of replies, for the end of an election and for the engine.
@@ -126,7 +116,7 @@ pub(super) struct ReplyOptions {
 
 /// The engines of the simulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Engine {
+enum Engine {
     /// As per-host with --trace, --churn, --search guarded and --algorithm merit; otherwise as
     /// aggregate
     Auto,
@@ -204,7 +194,7 @@ impl Algorithm {
     }
 }
 
-impl Options {
+impl CouncilOptions {
     pub(super) fn settle(&self, conditions: &Conditions) -> Result<Poll, Failure> {
         let loss = self.replies.loss("council", conditions)?;
         let seats = self.seats;
@@ -259,17 +249,14 @@ impl Options {
         Ok(Poll {
             kind: Kind::Council(council),
             loss,
-            most_rounds: self.replies.max_rounds,
-            engine: self.replies.engine,
-            keeping: self.keeping.settle(),
+            replies: self.replies,
+            kept: self.keeping.settle(),
         })
     }
 
     fn search(&self) -> Search {
-        self.search.unwrap_or(match self.keeping.is_kept() {
-            true => Search::Guarded,
-            false => Search::Printed,
-        })
+        let usual = if self.keeping.is_kept() { Search::Guarded } else { Search::Printed };
+        self.search.unwrap_or(usual)
     }
 
     /// Refuses options that would have no effect.
@@ -401,7 +388,7 @@ impl Council {
             .with("robust", self.chosen == Average::Robust)
             .with("estimate", self.guess.to_string())
             .with("max_guess", max_guess)
-            .with("search", name_of(&self.search))
+            .with("search", self.search.name())
     }
 
     fn sentence(&self) -> String {
@@ -439,9 +426,8 @@ impl Council {
 pub(crate) struct Poll {
     kind: Kind,
     loss: Loss,
-    most_rounds: u64,
-    engine: Engine,
-    keeping: Option<Keeping>,
+    replies: ReplyOptions,
+    kept: Option<Kept>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -451,56 +437,14 @@ enum Kind {
 }
 
 impl Poll {
-    /// The protocol's name on the command line.
-    pub(crate) fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::Council(_) => "council",
-            Kind::Bolot(_) => Bolot::NAME,
-        }
-    }
-
-    /// Returns the conditions with the loss of replies filled in.
-    pub(crate) fn conditions(&self, mut conditions: Conditions) -> Conditions {
-        conditions.network.unicast_loss = self.loss.reply;
-        conditions
-    }
-
-    /// All settings.
-    pub(crate) fn parameters(&self) -> Parameters {
-        let own = match self.kind {
-            Kind::Council(council) => council.parameters(),
-            Kind::Bolot(bolot) => bolot.parameters(),
-        };
-        let own = match &self.keeping {
-            Some(keeping) => keeping.parameters(own),
-            None => own,
-        };
-        own.with("reply_loss", self.loss.reply)
-            .with("max_rounds", self.most_rounds)
-            .with("engine", name_of(&self.engine))
-    }
-
-    /// The settings in one sentence for people.
-    pub(crate) fn sentence(&self) -> String {
-        let sentence = match self.kind {
-            Kind::Council(council) => council.sentence(),
-            Kind::Bolot(bolot) => bolot.sentence(),
-        };
-        match &self.keeping {
-            Some(keeping) => format!("{sentence}, {}", keeping.sentence()),
-            None => sentence,
-        }
-    }
-
     /// The option that requires every host to be simulated, if there is one.
     fn needs_hosts(&self) -> Option<&'static str> {
-        let council = match self.kind {
-            Kind::Council(council) => council,
-            Kind::Bolot(_) => return None,
+        let Kind::Council(council) = self.kind else {
+            return None;
         };
         let is_guarded = council.search == Search::Guarded;
         match council.election.knowledge {
-            _ if self.keeping.is_some() => Some("--churn"),
+            _ if self.kept.is_some() => Some("--churn"),
             _ if council.algorithm == Algorithm::Priority => Some("--algorithm merit"),
             Knowledge::Estimated(_) if is_guarded => Some("--search guarded"),
             Knowledge::Estimated(_) | Knowledge::Known | Knowledge::Taken(_) => None,
@@ -511,9 +455,9 @@ impl Poll {
     ///
     /// # Errors
     /// If it has to be and the options forbid it.
-    pub(crate) fn is_by_hosts(&self, is_traced: bool) -> Result<bool, Failure> {
+    fn is_by_hosts(&self, is_traced: bool) -> Result<bool, Failure> {
         let reason = self.needs_hosts().or(is_traced.then_some("--trace"));
-        match (self.engine, reason) {
+        match (self.replies.engine, reason) {
             (Engine::Aggregate, Some(reason)) => Err(Failure::Usage(format!(
                 "{reason} needs hosts, which --engine aggregate has not: choose --engine per-host"
             ))),
@@ -522,32 +466,78 @@ impl Poll {
         }
     }
 
-    /// Evaluates the closed form of the cost.
-    ///
-    /// # Errors
-    /// If there is no closed form under these conditions.
-    pub(crate) fn closed_form(&self) -> Result<ClosedForm, Failure> {
+    /// Returns the poll in aggregate, for the simulator.
+    fn in_aggregate(&self) -> SimulatedPoll {
+        let most_rounds = self.replies.max_rounds;
         match self.kind {
-            _ if self.keeping.is_some() => {
-                Err(no_closed_form("of a council that is kept (--churn)"))
+            Kind::Council(Council { election, .. }) => {
+                SimulatedPoll::Council { election, most_rounds }
             }
-            Kind::Council(council) => paper::council(&council),
+            Kind::Bolot(Bolot { members }) => {
+                SimulatedPoll::Masks { members, loss: self.loss, most_rounds }
+            }
+        }
+    }
+}
+
+impl Described for Poll {
+    fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Council(_) => "council",
+            Kind::Bolot(_) => Bolot::NAME,
+        }
+    }
+
+    /// Fills in the loss of replies.
+    fn conditions(&self, mut given: Conditions) -> Conditions {
+        given.network.unicast_loss = self.loss.reply;
+        given
+    }
+
+    fn parameters(&self) -> Parameters {
+        let own = match self.kind {
+            Kind::Council(council) => council.parameters(),
+            Kind::Bolot(Bolot { members }) => Parameters::new().with("members", members),
+        };
+        own.and(self.kept.map_or_else(Parameters::new, Kept::parameters))
+            .with("reply_loss", self.loss.reply)
+            .with("max_rounds", self.replies.max_rounds)
+            .with("engine", name_of(&self.replies.engine))
+    }
+
+    fn sentence(&self) -> String {
+        let own = match self.kind {
+            Kind::Council(council) => council.sentence(),
+            Kind::Bolot(Bolot { members }) => format!("{members} members, nested keys of 16 bits"),
+        };
+        own + &self.kept.map_or_else(String::new, Kept::sentence)
+    }
+
+    fn closed_form(&self, _: &Conditions) -> Result<ClosedForm, Failure> {
+        match self.kind {
+            _ if self.kept.is_some() => Err(no_closed_form("of a council that is kept (--churn)")),
+            Kind::Council(council) => equations::council(&council),
             Kind::Bolot(bolot) => bolot.closed_form(self.loss),
         }
     }
 
-    /// Returns the poll for the simulator: host by host if `hosts` is given, otherwise in
-    /// aggregate.
-    pub(crate) fn simulated(&self, hosts: Option<Trial>) -> SimulatedPoll {
-        let most_rounds = self.most_rounds;
-        match (hosts, self.kind) {
-            (Some(trial), _) => SimulatedPoll::Hosts(trial),
-            (None, Kind::Council(council)) => {
-                SimulatedPoll::Council { election: council.election, most_rounds }
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
+        simulation.require_no_script(self.name())?;
+        let poll = if self.is_by_hosts(simulation.is_traced())? {
+            let trial = self.by_hosts(simulation.conditions.mean_delay())?;
+            if let Some(kept) = &self.kept {
+                if simulation.is_traced() {
+                    return Err(Failure::Usage(
+                        "--trace is of one election, not of a council that is kept (--churn): leave one out"
+                            .to_owned(),
+                    ));
+                }
+                return simulation.conduct(self, &Stays::new(kept.stay(trial)));
             }
-            (None, Kind::Bolot(bolot)) => {
-                SimulatedPoll::Masks { members: bolot.members, loss: self.loss, most_rounds }
-            }
-        }
+            SimulatedPoll::Hosts(trial)
+        } else {
+            self.in_aggregate()
+        };
+        simulation.conduct(self, &Tallies::new(poll))
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ use crate::failure::Failure;
 
 /// One agent, by its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Player(usize);
+pub(super) struct Member(usize);
 
-impl fmt::Display for Player {
+impl fmt::Display for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(NAMES[self.0])
     }
@@ -31,7 +31,7 @@ impl fmt::Display for Player {
 const VOTERS: usize = 3;
 
 /// All agents of the demo.
-pub(super) struct Troupe {
+pub(super) struct DemoCluster {
     announce: hustings_protocol::Duration,
     ttl: hustings_protocol::Duration,
     /// The directory that holds one state directory per voter.
@@ -39,8 +39,9 @@ pub(super) struct Troupe {
     /// The group's name, unique to this run, so that two demos at once do not meet.
     group: String,
     agents: Vec<Agent>,
-    heard: Receiver<(usize, u32, Line)>,
-    voice: Sender<(usize, u32, Line)>,
+    /// The lines of all agents, each with the agent's index and process.
+    lines: Receiver<(usize, u32, Line)>,
+    readers: Sender<(usize, u32, Line)>,
 }
 
 struct Agent {
@@ -49,12 +50,12 @@ struct Agent {
     off: bool,
     up: Option<Instant>,
     /// The leader that it names.
-    names: Option<Named>,
+    names: Option<KnownLeader>,
 }
 
 /// The leader that an agent names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Named {
+struct KnownLeader {
     leader: String,
     /// The time since which the agent names this leader.
     since: Instant,
@@ -66,7 +67,7 @@ struct Named {
 /// The leader that all agents agree on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Agreed {
-    pub(super) leader: Player,
+    pub(super) leader: Member,
     pub(super) fence: u64,
     /// The time at which the last agent named it.
     pub(super) named: Instant,
@@ -86,36 +87,35 @@ struct Line {
     fence: Option<u64>,
 }
 
-impl Troupe {
+impl DemoCluster {
     /// Initialises the voters and starts all agents.
-    pub(super) fn enter(
-        names: &[&str],
+    pub(super) fn start(
         announce: hustings_protocol::Duration,
         ttl: hustings_protocol::Duration,
     ) -> Result<Self, Failure> {
-        let (voice, heard) = mpsc::channel();
+        let (readers, lines) = mpsc::channel();
         let group = format!("demo-{}", std::process::id());
-        let mut troupe = Self {
+        let mut cluster = Self {
             announce,
             ttl,
             state: std::env::temp_dir().join(format!("hustings-{group}")),
             group,
             agents: Vec::new(),
-            heard,
-            voice,
+            lines,
+            readers,
         };
-        for voter in &names[..VOTERS] {
-            troupe.found(voter)?;
+        for voter in &NAMES[..VOTERS] {
+            cluster.initialise_voter(voter)?;
         }
-        for index in 0..names.len() {
-            let agent = troupe.start(index)?;
-            troupe.agents.push(agent);
+        for index in 0..NAMES.len() {
+            let agent = cluster.start_agent(index)?;
+            cluster.agents.push(agent);
         }
-        Ok(troupe)
+        Ok(cluster)
     }
 
     /// Initialises a voter of the new group.
-    fn found(&self, voter: &str) -> Result<(), Failure> {
+    fn initialise_voter(&self, voter: &str) -> Result<(), Failure> {
         let joining = GroupOptions::on_this_host(&self.group, voter);
         let voters = &NAMES[..VOTERS];
         let joining = joining.fenced_by(voters, self.ttl.into(), &self.state.join(voter));
@@ -124,7 +124,7 @@ impl Troupe {
             .map_err(|error| Failure::Failed(format!("cannot make voter {voter}: {error}")))
     }
 
-    fn start(&self, index: usize) -> Result<Agent, Failure> {
+    fn start_agent(&self, index: usize) -> Result<Agent, Failure> {
         let failed = |error| Failure::Failed(format!("cannot start an agent: {error}"));
         let program = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(program);
@@ -147,31 +147,31 @@ impl Troupe {
         let mut process = command.spawn().map_err(failed)?;
         let pid = process.id();
         if let Some(output) = process.stdout.take() {
-            let voice = self.voice.clone();
-            thread::spawn(move || listen(index, pid, output, &voice));
+            let reader = self.readers.clone();
+            thread::spawn(move || read_lines(index, pid, output, &reader));
         }
         Ok(Agent { process, off: false, up: None, names: None })
     }
 
-    pub(super) fn pid(&self, player: Player) -> u32 {
-        self.agents[player.0].process.id()
+    pub(super) fn pid(&self, member: Member) -> u32 {
+        self.agents[member.0].process.id()
     }
 
     /// Kills an agent and returns the time of the kill.
-    pub(super) fn kill(&mut self, player: Player) -> Result<Instant, Failure> {
-        let at = self.signal(player, Signal::KILL)?;
+    pub(super) fn kill(&mut self, member: Member) -> Result<Instant, Failure> {
+        let at = self.signal(member, Signal::KILL)?;
         // A killed process cannot refuse to end.
-        let _ = self.agents[player.0].process.wait();
+        let _ = self.agents[member.0].process.wait();
         Ok(at)
     }
 
     /// Asks an agent to stop and returns the time of the signal.
-    pub(super) fn terminate(&mut self, player: Player) -> Result<Instant, Failure> {
-        self.signal(player, Signal::TERM)
+    pub(super) fn terminate(&mut self, member: Member) -> Result<Instant, Failure> {
+        self.signal(member, Signal::TERM)
     }
 
-    fn signal(&mut self, player: Player, signal: Signal) -> Result<Instant, Failure> {
-        let agent = &mut self.agents[player.0];
+    fn signal(&mut self, member: Member, signal: Signal) -> Result<Instant, Failure> {
+        let agent = &mut self.agents[member.0];
         agent.off = true;
         agent.names = None;
         let pid = Pid::from_child(&agent.process);
@@ -182,9 +182,9 @@ impl Troupe {
     }
 
     /// Starts an agent again and returns the time of the start.
-    pub(super) fn restart(&mut self, player: Player) -> Result<Instant, Failure> {
+    pub(super) fn restart(&mut self, member: Member) -> Result<Instant, Failure> {
         let at = clock::now();
-        self.agents[player.0] = self.start(player.0)?;
+        self.agents[member.0] = self.start_agent(member.0)?;
         Ok(at)
     }
 
@@ -199,12 +199,13 @@ impl Troupe {
     /// Waits until all running agents know that a leader other than `former` holds tenure.
     pub(super) fn wait_tenure(
         &mut self,
-        former: Option<Player>,
+        former: Option<Member>,
         timeout: Duration,
     ) -> Result<Agreed, Failure> {
         self.wait("grant a tenure", timeout, |agents| {
             let present = agents.iter().filter(|agent| !agent.off);
-            let named: Option<Vec<&Named>> = present.map(|agent| agent.names.as_ref()).collect();
+            let named: Option<Vec<&KnownLeader>> =
+                present.map(|agent| agent.names.as_ref()).collect();
             let agreed = agreed(&named?)?;
             let is_there = !agents[agreed.leader.0].off && former != Some(agreed.leader);
             is_there.then_some(agreed)
@@ -213,14 +214,7 @@ impl Troupe {
 
     /// Reads events for `span`, whatever they say.
     pub(super) fn rest(&mut self, span: Duration) {
-        let until = clock::now() + span.into();
-        loop {
-            let left = Duration::from(until - clock::now());
-            match self.heard.recv_timeout(left) {
-                Ok((index, pid, line)) => self.note(index, pid, line),
-                Err(_) => return,
-            }
-        }
+        let _: Option<()> = self.read_until(span, |_| None);
     }
 
     fn wait<R>(
@@ -229,40 +223,48 @@ impl Troupe {
         timeout: Duration,
         ready: impl Fn(&[Agent]) -> Option<R>,
     ) -> Result<R, Failure> {
+        self.read_until(timeout, ready).ok_or_else(|| {
+            Failure::Failed(format!(
+                "the agents did not {what} within {} s: does this host's loopback carry multicasts?",
+                timeout.as_secs()
+            ))
+        })
+    }
+
+    /// Reads events until `ready` returns a result. Returns `None` after `timeout`.
+    fn read_until<R>(
+        &mut self,
+        timeout: Duration,
+        ready: impl Fn(&[Agent]) -> Option<R>,
+    ) -> Option<R> {
         let until = clock::now() + timeout.into();
         loop {
             if let Some(result) = ready(&self.agents) {
-                return Ok(result);
+                return Some(result);
             }
             let left = Duration::from(until - clock::now());
-            match self.heard.recv_timeout(left) {
-                Ok((index, pid, line)) => self.note(index, pid, line),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    return Err(Failure::Failed(format!(
-                        "the agents did not {what} within {} s: does this host's loopback carry multicasts?",
-                        timeout.as_secs()
-                    )));
-                }
-            }
+            let (index, pid, line) = self.lines.recv_timeout(left).ok()?;
+            self.take(index, pid, line);
         }
     }
 
-    fn note(&mut self, index: usize, pid: u32, line: Line) {
+    fn take(&mut self, index: usize, pid: u32, line: Line) {
         let agent = &mut self.agents[index];
         if agent.process.id() != pid || agent.off {
             return; // printed before the agent was killed
         }
-        match line.up {
-            true => agent.up = Some(Instant(line.time_ns)),
-            false => agent.names = Named::after(agent.names.take(), line),
+        if line.up {
+            agent.up = Some(Instant(line.time_ns));
+        } else {
+            agent.names = KnownLeader::after(agent.names.take(), line);
         }
     }
 
     /// Stops all agents in good order.
-    pub(super) fn exit(mut self) -> Result<(), Failure> {
+    pub(super) fn stop(mut self) -> Result<(), Failure> {
         for index in 0..self.agents.len() {
             if !self.agents[index].off {
-                self.terminate(Player(index))?;
+                self.terminate(Member(index))?;
             }
         }
         for agent in &mut self.agents {
@@ -275,7 +277,7 @@ impl Troupe {
     }
 }
 
-impl Drop for Troupe {
+impl Drop for DemoCluster {
     /// Kills all agents, so that none outlives the demo after an error.
     fn drop(&mut self) {
         for agent in &mut self.agents {
@@ -288,7 +290,7 @@ impl Drop for Troupe {
     }
 }
 
-impl Named {
+impl KnownLeader {
     /// Returns the leader that an agent names after it has printed a line.
     fn after(before: Option<Self>, line: Line) -> Option<Self> {
         let at = Instant(line.time_ns);
@@ -305,7 +307,7 @@ impl Named {
 
 /// Returns the leader that all agents agree on. `None` if they name two, or if one does not know of
 /// the tenure.
-fn agreed(named: &[&Named]) -> Option<Agreed> {
+fn agreed(named: &[&KnownLeader]) -> Option<Agreed> {
     let leader = &named.first()?.leader;
     let (fence, _) = named.first()?.tenure?;
     let tenures: Option<Vec<(u64, Instant)>> = named.iter().map(|it| it.tenure).collect();
@@ -313,7 +315,7 @@ fn agreed(named: &[&Named]) -> Option<Agreed> {
     let agree = named.iter().all(|it| it.leader == *leader)
         && tenures.iter().all(|(other, _)| *other == fence);
     let agreed = Agreed {
-        leader: Player(NAMES.iter().position(|name| name == leader)?),
+        leader: Member(NAMES.iter().position(|name| name == leader)?),
         fence,
         named: named.iter().map(|it| it.since).max()?,
         known: tenures.iter().map(|(_, since)| *since).max()?,
@@ -321,11 +323,11 @@ fn agreed(named: &[&Named]) -> Option<Agreed> {
     agree.then_some(agreed)
 }
 
-fn listen(index: usize, pid: u32, output: ChildStdout, voice: &Sender<(usize, u32, Line)>) {
+fn read_lines(index: usize, pid: u32, output: ChildStdout, lines: &Sender<(usize, u32, Line)>) {
     for line in BufReader::new(output).lines() {
         let Ok(line) = line else { return };
         if let Ok(line) = serde_json::from_str(&line)
-            && voice.send((index, pid, line)).is_err()
+            && lines.send((index, pid, line)).is_err()
         {
             return; // the demo is over
         }
@@ -334,11 +336,11 @@ fn listen(index: usize, pid: u32, output: ChildStdout, voice: &Sender<(usize, u3
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, Named, agreed};
+    use super::{KnownLeader, Line, agreed};
     use hustings_protocol::Instant;
 
     /// Returns the leader that an agent names after these lines of times, leaders and fences.
-    fn named(lines: &[(u64, Option<&str>, Option<u64>)]) -> Option<Named> {
+    fn named(lines: &[(u64, Option<&str>, Option<u64>)]) -> Option<KnownLeader> {
         lines.iter().fold(None, |before, (time_ns, leader, fence)| {
             let line = Line {
                 time_ns: *time_ns,
@@ -346,7 +348,7 @@ mod tests {
                 leader: leader.map(str::to_owned),
                 fence: *fence,
             };
-            Named::after(before, line)
+            KnownLeader::after(before, line)
         })
     }
 

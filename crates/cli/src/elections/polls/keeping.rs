@@ -1,11 +1,11 @@
 //! A council that is kept while hosts come and go.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use hustings_protocol::Duration;
 use hustings_protocol::council::{Config, Lease, Refill};
 use hustings_sim::council::{Churn, Stay, Trial};
 
-use crate::options::{name_of, values};
+use crate::options::{Named, one_of, values};
 use crate::report::Parameters;
 
 /// The default time for which a council is kept, in rounds.
@@ -36,17 +36,8 @@ pub(super) struct KeepOptions {
     lasts: Option<Duration>,
 
     /// The centre's action when too few seats are taken, with --churn [default: top-up]
-    #[arg(long, value_enum, requires = "churn")]
-    refill: Option<Filling>,
-}
-
-/// The ways to fill seats when too few hosts are left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Filling {
-    /// Only the missing hosts are recruited
-    TopUp,
-    /// A new council is elected, as in the paper
-    Restart,
+    #[arg(long, value_parser = one_of::<Refill>(), requires = "churn")]
+    refill: Option<Refill>,
 }
 
 fn dying(text: &str) -> Result<Duration, String> {
@@ -61,51 +52,48 @@ impl KeepOptions {
         self.churn.is_some()
     }
 
-    pub(super) fn settle(&self) -> Option<Keeping> {
+    pub(super) fn settle(&self) -> Option<Kept> {
         let crash_every = self.churn?;
-        Some(Keeping {
+        Some(Kept {
             churn: Churn {
                 crash_every,
                 gone_for: self.absence.unwrap_or(Duration((crash_every.0 / GONE).max(1))),
             },
             lasts: self.lasts,
-            filling: self.refill.unwrap_or(Filling::TopUp),
+            refill: self.refill.unwrap_or(Refill::TopUp),
         })
     }
 }
 
 /// A council that is kept.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Keeping {
+pub(super) struct Kept {
     churn: Churn,
     lasts: Option<Duration>,
-    filling: Filling,
+    refill: Refill,
 }
 
-impl Keeping {
-    pub(super) fn parameters(&self, own: Parameters) -> Parameters {
-        own.with("churn", format!("die:{}", self.churn.crash_every))
+impl Kept {
+    pub(super) fn parameters(self) -> Parameters {
+        Parameters::new()
+            .with("churn", format!("die:{}", self.churn.crash_every))
             .with("absence", self.churn.gone_for.to_string())
             .with("for", self.lasts.map(|it| it.to_string()))
-            .with("refill", name_of(&self.filling))
+            .with("refill", self.refill.name())
     }
 
-    pub(super) fn sentence(&self) -> String {
+    /// The settings as the end of a sentence for people.
+    pub(super) fn sentence(self) -> String {
+        let Churn { crash_every, gone_for } = self.churn;
         format!(
-            "kept by {} where a host crashes every {} and is gone for {}",
-            name_of(&self.filling),
-            self.churn.crash_every,
-            self.churn.gone_for
+            ", kept by {} where a host crashes every {crash_every} and is gone for {gone_for}",
+            self.refill.name()
         )
     }
 
     /// Returns the run in which the elected council is kept as in the field.
     pub(super) fn stay(&self, trial: Trial) -> Stay {
         let round = trial.config.round;
-        let refill = match self.filling {
-            Filling::TopUp => Refill::TopUp,
-            Filling::Restart => Refill::Restart,
-        };
         Stay {
             lasts: self.lasts.unwrap_or(round * ROUNDS),
             trial: Trial {
@@ -113,7 +101,7 @@ impl Keeping {
                     lease: Some(Lease {
                         beat: round * ROUNDS_IN_A_BEAT,
                         lasts: round * ROUNDS_IN_A_LEASE,
-                        refill,
+                        refill: self.refill,
                     }),
                     ..trial.config
                 },

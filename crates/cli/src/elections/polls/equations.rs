@@ -1,12 +1,13 @@
 //! Closed forms of a council election.
 
+use hustings_protocol::council::Search;
 use hustings_theory::council::estimate::by_pseudocode;
 use hustings_theory::council::{
-    Algorithm, Election, Knowledge, Loss, Reset, by_evidence, misprints,
+    Algorithm, Cost, Election, Knowledge, Loss, Reset, by_evidence, misprints,
 };
 
-use super::{Council, Search};
-use crate::elections::{ClosedForm, named};
+use super::Council;
+use crate::elections::ClosedForm;
 use crate::failure::Failure;
 use crate::options::no_closed_form;
 
@@ -24,24 +25,18 @@ pub(super) fn council(council: &Council) -> Result<ClosedForm, Failure> {
         return guarded(election);
     }
     let cost = council.cost;
-    let mut values = named([
-        ("rounds", cost.rounds),
-        ("messages", cost.messages),
-        ("success_first_round", cost.success_first_round),
-        ("c", election.c),
-    ]);
-    let mut missing = Vec::new();
+    let mut form = of_cost(&cost, election.c);
     match election.knowledge {
         // The equations describe exactly this centre.
         Knowledge::Estimated(_) if counts_all(election.algorithm) => {}
         Knowledge::Estimated(_) => {
             let cost = (!takes_long(election)).then(|| by_pseudocode(election));
             match cost.flatten() {
-                Some(cost) => values.extend(named([
+                Some(cost) => form.add([
                     ("rounds_pseudocode", cost.rounds),
                     ("messages_pseudocode", cost.messages),
-                ])),
-                None => missing.extend(["rounds_pseudocode", "messages_pseudocode"]),
+                ]),
+                None => form.missing.extend(["rounds_pseudocode", "messages_pseudocode"]),
             }
         }
         Knowledge::Known | Knowledge::Taken(_) if election.loss != Loss::NONE => {
@@ -49,21 +44,29 @@ pub(super) fn council(council: &Council) -> Result<ClosedForm, Failure> {
             let limit = Election { loss: Loss::NONE, ..*election }.limit_of_c();
             if election.c * (1.0 - election.loss.reply) < limit {
                 let printed = misprints::with_loss(election);
-                values.extend(named([
+                form.add([
                     ("rounds_printed", printed.rounds),
                     ("messages_printed", printed.messages),
-                ]));
+                ]);
             }
         }
         Knowledge::Known | Knowledge::Taken(_) => {
             let is_drawn = !election.is_decided_by_the_poll();
             if election.algorithm == Algorithm::Basic && is_drawn {
-                let messages = misprints::basic_messages(election);
-                values.extend(named([("messages_printed", messages)]));
+                form.add([("messages_printed", misprints::basic_messages(election))]);
             }
         }
     }
-    Ok(ClosedForm { values, missing })
+    Ok(form)
+}
+
+fn of_cost(cost: &Cost, c: f64) -> ClosedForm {
+    ClosedForm::of([
+        ("rounds", cost.rounds),
+        ("messages", cost.messages),
+        ("success_first_round", cost.success_first_round),
+        ("c", c),
+    ])
 }
 
 /// Evaluates the cost with the search that agents use.
@@ -85,15 +88,7 @@ fn guarded(election: &Election) -> Result<ClosedForm, Failure> {
     };
     let cost = by_evidence(election).filter(|_| why.is_empty());
     let cost = cost.ok_or_else(|| no_closed_form(&format!("of --search guarded {why}")))?;
-    Ok(ClosedForm {
-        values: named([
-            ("rounds", cost.rounds),
-            ("messages", cost.messages),
-            ("success_first_round", cost.success_first_round),
-            ("c", election.c),
-        ]),
-        missing: Vec::new(),
-    })
+    Ok(of_cost(&cost, election.c))
 }
 
 /// Returns true if all hosts reply after an undershoot that follows an overshoot.

@@ -1,132 +1,75 @@
-//! A message of any protocol in a trace, with its fields in their original order.
+//! The identities of members in a line of a trace, wherever they stand.
 
-use std::fmt;
-
-use hustings_protocol::MemberId;
 use hustings_protocol::trace::IDENTITY_FIELDS;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::ser::{Serialize, Serializer};
-use serde_json::Number;
+use hustings_protocol::{MemberId, Outcome, Refused};
+use serde_json::Value;
 
-/// Any JSON value. Unlike `serde_json::Value` it keeps the order of fields.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Json {
-    Null,
-    Bool(bool),
-    Number(Number),
-    Text(String),
-    List(Vec<Json>),
-    Object(Vec<(String, Json)>),
+use super::source::Read;
+
+/// The verb of the only scenario line that an agent writes: a member leaves.
+const LEAVE: &str = "leave ";
+
+/// Passes every identity in a line to `each`, which may replace it.
+pub(super) fn identities(line: &mut Read, each: &mut impl FnMut(&mut MemberId)) {
+    let plain = [&mut line.member, &mut line.from, &mut line.to, &mut line.joined, &mut line.left];
+    plain.into_iter().flatten().for_each(&mut *each);
+    match &mut line.outcome {
+        Some(Outcome::Nominee(nominee)) => each(&mut nominee.id),
+        Some(Outcome::TenureRefused(Refused::Held { holder, .. })) => each(holder),
+        Some(_) | None => {} // these name no member
+    }
+    if let Some(message) = &mut line.message {
+        in_value(message, each);
+    }
+    if let Some(mut id) = line.verb.as_deref().and_then(leaver) {
+        each(&mut id);
+        line.verb = Some(format!("{LEAVE}{id}"));
+    }
 }
 
-impl Json {
-    /// Passes every identity in the value to `each`, which may replace it.
-    pub(super) fn identities(&mut self, each: &mut impl FnMut(&mut MemberId)) {
-        match self {
-            Self::Object(fields) => {
-                for (name, value) in fields {
-                    match IDENTITY_FIELDS.contains(&name.as_str()) {
-                        true => value.as_identities(each),
-                        false => value.identities(each),
-                    }
+/// Returns the member that leaves.
+pub(super) fn leaver(verb: &str) -> Option<MemberId> {
+    verb.strip_prefix(LEAVE)?.parse().ok().map(MemberId)
+}
+
+/// Passes every identity in a message of any protocol to `each`, which may replace it.
+fn in_value(value: &mut Value, each: &mut impl FnMut(&mut MemberId)) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if IDENTITY_FIELDS.contains(&name.as_str()) {
+                    in_identity_field(value, each);
+                } else {
+                    in_value(value, each);
                 }
             }
-            Self::List(values) => values.iter_mut().for_each(|it| it.identities(each)),
-            Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) => {}
         }
-    }
-
-    /// Handles the value of a field that holds identities: one, several, or objects that hold some.
-    /// An identity is a string. In traces of earlier releases it is a number and becomes a string.
-    fn as_identities(&mut self, each: &mut impl FnMut(&mut MemberId)) {
-        let id = match self {
-            Self::Number(number) => number.as_u64(),
-            Self::Text(text) => text.parse().ok(),
-            Self::List(values) => return values.iter_mut().for_each(|it| it.as_identities(each)),
-            Self::Object(_) => return self.identities(each),
-            Self::Null | Self::Bool(_) => None,
-        };
-        if let Some(mut id) = id.map(MemberId) {
-            each(&mut id);
-            *self = Self::Text(id.to_string());
-        }
+        Value::Array(values) => values.iter_mut().for_each(|it| in_value(it, each)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-impl Serialize for Json {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Null => serializer.serialize_unit(),
-            Self::Bool(value) => serializer.serialize_bool(*value),
-            Self::Number(number) => number.serialize(serializer),
-            Self::Text(text) => serializer.serialize_str(text),
-            Self::List(values) => serializer.collect_seq(values),
-            Self::Object(fields) => {
-                serializer.collect_map(fields.iter().map(|(name, value)| (name, value)))
-            }
+/// Handles the value of a field that holds identities: one, several, or objects that hold some. An
+/// identity is a string. In traces of earlier releases it is a number and becomes a string.
+fn in_identity_field(value: &mut Value, each: &mut impl FnMut(&mut MemberId)) {
+    let id = match value {
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) => text.parse().ok(),
+        Value::Array(values) => {
+            return values.iter_mut().for_each(|it| in_identity_field(it, each));
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyJson)
-    }
-}
-
-struct AnyJson;
-
-impl<'de> Visitor<'de> for AnyJson {
-    type Value = Json;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Json, E> {
-        Ok(Json::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
-        Ok(Json::Bool(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
-        Ok(Json::Number(value.into()))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
-        Ok(Json::Number(value.into()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
-        Ok(Number::from_f64(value).map_or(Json::Null, Json::Number))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Json, E> {
-        Ok(Json::Text(value.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Json, A::Error> {
-        let mut list = Vec::new();
-        while let Some(value) = values.next_element()? {
-            list.push(value);
-        }
-        Ok(Json::List(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Json, A::Error> {
-        let mut object = Vec::new();
-        while let Some(field) = fields.next_entry()? {
-            object.push(field);
-        }
-        Ok(Json::Object(object))
+        Value::Object(_) => return in_value(value, each),
+        Value::Null | Value::Bool(_) => None,
+    };
+    if let Some(mut id) = id.map(MemberId) {
+        each(&mut id);
+        *value = Value::String(id.to_string());
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Json;
+    use super::in_value;
     use hustings_protocol::announce::{self, Claim};
     use hustings_protocol::modified_ring::{self, Call};
     use hustings_protocol::probabilistic::{self, Round};
@@ -134,12 +77,13 @@ mod tests {
         Candidate, Duration, MemberId, Message, Priority, bully, chang_roberts,
     };
     use serde::Serialize;
+    use serde_json::Value;
     use std::collections::BTreeSet;
 
     #[test]
     fn json_is_written_as_it_was_read() {
         let text = r#"{"b":[1,-2,0.5,null,true,"x\n"],"a":{"z":{},"y":18446744073709551615}}"#;
-        let json: Json = serde_json::from_str(text).unwrap();
+        let json: Value = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&json).unwrap(), text);
     }
 
@@ -159,9 +103,9 @@ mod tests {
         assert_eq!(kinds, (0..M::KINDS.len()).collect(), "a sample of each");
         for (message, expected) in samples {
             let text = serde_json::to_string(message).unwrap();
-            let mut json: Json = serde_json::from_str(&text).unwrap();
+            let mut json: Value = serde_json::from_str(&text).unwrap();
             let mut found = 0;
-            json.identities(&mut |id| {
+            in_value(&mut json, &mut |id| {
                 assert!(*id >= somebody(0), "{id} is none: {text}");
                 *id = MemberId(5);
                 found += 1;

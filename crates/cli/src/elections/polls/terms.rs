@@ -12,8 +12,7 @@ use hustings_theory::council::{Estimate, Seats};
 use super::Algorithm;
 use crate::failure::Failure;
 use crate::options;
-use crate::options::seats::pair;
-pub(super) use crate::options::seats::{Aim, Average, aim};
+use crate::options::seats::{Average, Fall};
 
 /// The limit for seats up to which the theory is fast for every algorithm.
 const MOST_SEATS: u32 = 1_000;
@@ -69,9 +68,7 @@ pub(super) fn average(text: &str) -> Result<Average, String> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Guess {
     Known,
-    Conservative,
-    Aggressive,
-    Own { alpha: f64, beta: f64 },
+    Falling(Fall),
 }
 
 impl Guess {
@@ -80,29 +77,24 @@ impl Guess {
         let first = first as f64;
         match self {
             Self::Known => None,
-            Self::Conservative => Some(Estimate::conservative(first)),
-            Self::Aggressive => Some(Estimate::aggressive(first)),
-            Self::Own { alpha, beta } => Some(Estimate { alpha, beta, first }),
+            Self::Falling(Fall::Conservative) => Some(Estimate::conservative(first)),
+            Self::Falling(Fall::Aggressive) => Some(Estimate::aggressive(first)),
+            Self::Falling(Fall::Own { alpha, beta }) => Some(Estimate { alpha, beta, first }),
         }
     }
 }
 
 pub(super) fn guess(text: &str) -> Result<Guess, String> {
     const USAGE: &str = "choose known, conservative, aggressive, or alpha:A,beta:B with A above 0 and at most 1, and B 1 or more";
-    match text {
-        "known" => Ok(Guess::Known),
-        "conservative" => Ok(Guess::Conservative),
-        "aggressive" => Ok(Guess::Aggressive),
-        _ => {
-            let [alpha, beta] = pair(text, ["alpha", "beta"]).ok_or(USAGE)?;
-            if !(alpha > 0.0 && alpha <= 1.0 && (1.0..=1e9).contains(&beta)) {
-                return Err(USAGE.to_owned());
-            }
-            if alpha == 1.0 && beta == 1.0 {
-                return Err(format!("this estimate never falls: {USAGE}, not both 1"));
-            }
-            Ok(Guess::Own { alpha, beta })
+    if text == "known" {
+        return Ok(Guess::Known);
+    }
+    match Fall::parse(text).ok_or(USAGE)? {
+        Fall::Own { alpha: 1.0, beta: 1.0 } => {
+            Err(format!("this estimate never falls: {USAGE}, not both 1"))
         }
+        Fall::Own { beta, .. } if beta > 1e9 => Err(USAGE.to_owned()),
+        fall => Ok(Guess::Falling(fall)),
     }
 }
 
@@ -110,9 +102,9 @@ impl fmt::Display for Guess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Known => f.write_str("known"),
-            Self::Conservative => f.write_str("conservative"),
-            Self::Aggressive => f.write_str("aggressive"),
-            Self::Own { alpha, beta } => write!(f, "alpha:{alpha},beta:{beta}"),
+            Self::Falling(Fall::Conservative) => f.write_str("conservative"),
+            Self::Falling(Fall::Aggressive) => f.write_str("aggressive"),
+            Self::Falling(Fall::Own { alpha, beta }) => write!(f, "alpha:{alpha},beta:{beta}"),
         }
     }
 }
@@ -136,7 +128,8 @@ pub(super) fn require_progress(estimate: Estimate, seats: Seats) -> Result<(), F
 
 #[cfg(test)]
 mod tests {
-    use super::{aim, average, guess, require_progress, seats, show_seats};
+    use super::{average, guess, require_progress, seats, show_seats};
+    use crate::options::seats::aim;
 
     #[test]
     fn terms_are_shown_as_they_are_read() {

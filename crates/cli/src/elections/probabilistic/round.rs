@@ -1,11 +1,11 @@
 //! Closed forms of one round, and the choice of K.
 
+use hustings_protocol::probabilistic::{Introduction, Recall, Reply};
 use hustings_sim::Detection;
 use hustings_theory::probabilistic::adaptive::{OutOfReach, smallest_k};
 use hustings_theory::probabilistic::{Model, cost, detection, factors, success};
 
-use super::{ClosedForm, Introduction, Probabilistic, Reinitiate, Reply, Size};
-use crate::elections::named;
+use super::{ClosedForm, Probabilistic, Size};
 use crate::failure::Failure;
 use crate::options::{Conditions, ConditionsExt, no_closed_form};
 
@@ -20,11 +20,21 @@ pub(super) fn k_for(model: &Model, target: f64) -> Result<u32, Failure> {
     Ok(u32::try_from(chosen.k).unwrap_or(u32::MAX))
 }
 
+/// Returns the model in which drawn members know as many of each other as they do after all have
+/// introduced themselves.
+pub(super) fn acquainted(introduction: Introduction, model: Model) -> Model {
+    match introduction {
+        Introduction::View => model,
+        // A member that receives another's multicast knows that member.
+        Introduction::Multicast => Model { view: 1.0 - model.multicast_loss, ..model },
+    }
+}
+
 /// Evaluates a round with the first K.
 ///
 /// # Errors
 /// If there is no closed form under these conditions.
-pub(super) fn round(
+pub(super) fn closed_form(
     election: &Probabilistic,
     conditions: &Conditions,
 ) -> Result<ClosedForm, Failure> {
@@ -37,31 +47,17 @@ pub(super) fn round(
         Size::View => return Err(no_closed_form("with --group-size view")),
         Size::Estimate => return Err(no_closed_form("with --group-size estimate")),
     }
-    let model = &election.introduction.acquainted(election.model);
+    let model = &acquainted(election.introduction, election.model);
     let k = f64::from(election.strategy.first);
-    let mut values = Vec::new();
-    let is_chosen = election.target.is_some();
-    if is_chosen {
-        values.extend(named([("k", k)]));
+    let mut form = ClosedForm::default();
+    if election.target.is_some() {
+        form.add([("k", k)]);
     }
-    values.extend(of_round(model, k, election.reinitiate));
-    let mut missing = Vec::new();
-    match election.reply {
-        Reply::Worse => values.extend(named([("unicasts_bound", cost::unicasts_bound(model, k))])),
-        Reply::Once | Reply::Literal => missing.push("unicasts_bound"),
-    }
-    if is_chosen {
-        values.extend(cost_of_round(model, k, election.introduction));
-    }
-    Ok(ClosedForm { values, missing })
-}
-
-fn of_round(model: &Model, k: f64, reinitiate: Reinitiate) -> Vec<(String, f64)> {
-    let detection_bound = match reinitiate {
-        Reinitiate::Hash => detection::detection_bound_by_hash(model, k),
-        Reinitiate::Delay | Reinitiate::All => detection::detection_bound(model, k),
+    let detection_bound = match election.recall {
+        Recall::Hash => detection::detection_bound_by_hash(model, k),
+        Recall::Delay | Recall::All => detection::detection_bound(model, k),
     };
-    named([
+    form.add([
         ("e1", factors::e1(model, k)),
         ("e2", factors::e2(model, k)),
         ("e3", factors::e3(model, k)),
@@ -71,21 +67,25 @@ fn of_round(model: &Model, k: f64, reinitiate: Reinitiate) -> Vec<(String, f64)>
         ("success_corrected", success::success_corrected(model, k)),
         ("detection_bound", detection_bound),
         ("detection_bound_printed", detection::detection_bound_printed(model, k)),
-    ])
-}
-
-fn cost_of_round(model: &Model, k: f64, introduction: Introduction) -> Vec<(String, f64)> {
-    let multicasts = cost::multicasts_bound(model, k);
-    let (first_unicasts, multicasts_bound) = match introduction {
-        Introduction::View => (cost::first_unicasts(model, k), multicasts),
-        // Every member that sends a final multicast also multicasts its first choice.
-        Introduction::Multicast => (0.0, 2.0 * multicasts - 1.0),
-    };
-    named([
-        ("relay_members", model.relay_members(k)),
-        ("first_unicasts", first_unicasts),
-        ("multicasts_bound", multicasts_bound),
-    ])
+    ]);
+    match election.reply {
+        Reply::Worse => form.add([("unicasts_bound", cost::unicasts_bound(model, k))]),
+        Reply::Once | Reply::Literal => form.missing.push("unicasts_bound"),
+    }
+    if election.target.is_some() {
+        let multicasts = cost::multicasts_bound(model, k);
+        let (first_unicasts, multicasts_bound) = match election.introduction {
+            Introduction::View => (cost::first_unicasts(model, k), multicasts),
+            // Every member that sends a final multicast also multicasts its first choice.
+            Introduction::Multicast => (0.0, 2.0 * multicasts - 1.0),
+        };
+        form.add([
+            ("relay_members", model.relay_members(k)),
+            ("first_unicasts", first_unicasts),
+            ("multicasts_bound", multicasts_bound),
+        ]);
+    }
+    Ok(form)
 }
 
 fn out_of_reach(model: &Model, target: f64, shortfall: &OutOfReach) -> Failure {

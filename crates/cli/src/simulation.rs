@@ -1,0 +1,160 @@
+//! A simulation of an election: its script, its trace, its runs and its report.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use hustings_protocol::{Duration, Instant};
+use hustings_sim::elections::Election;
+use hustings_sim::measure::{Runs, Study, measure};
+use hustings_sim::trial::{Trial, time_needed};
+use hustings_sim::{Scenario, ScenarioError, Seeds};
+
+use crate::elections::Described;
+use crate::failure::{Failure, say};
+use crate::options::{Conditions, ConditionsExt, ExperimentOptions, require_unasked, values};
+use crate::progress;
+use crate::report::{Findings, Parameters, Report};
+
+/// The options that only the simulator has.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Experiment", after_long_help = METRICS)]
+pub(crate) struct SimulationOptions {
+    /// Stop a run at this simulated time if the group is not at rest before. Default for rings: 20
+    /// times the time once round, and for bully: 100 times both time-outs, each after the last line
+    /// of the scenario. The announce family is never at rest. Without --until, --churn and
+    /// --scenario its runs end when all members have heard the leader. Otherwise they last until
+    /// this time, by default as long as it takes all members to hear the leader, or with --churn 10
+    /// times the longest mean and at least 60 announce intervals. Not for probabilistic, which ends
+    /// when no member calls another round, nor for council, bolot and wagner, which have
+    /// --max-rounds
+    #[arg(long, value_name = "DURATION", value_parser = values::some_time,
+          allow_hyphen_values = true)]
+    until: Option<Duration>,
+
+    /// A script of events in each run, in addition to the other options. If it has a `start` line,
+    /// only the members on that line start. Not for probabilistic, council, bolot and wagner
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+
+    /// Record every event of the first run in this file, one JSON object per line
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+}
+
+const METRICS: &str = include_str!("commands/sim_metrics.txt").trim_ascii_end();
+
+/// A hundred years, the longest duration that an option accepts. With this limit, times in a run
+/// never overflow.
+const LONGEST_RUN: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// The settings of a simulation that do not depend on the protocol.
+pub(crate) struct Simulation {
+    pub(crate) options: SimulationOptions,
+    pub(crate) experiment: ExperimentOptions,
+    /// The network and the faults.
+    pub(crate) conditions: Conditions,
+}
+
+impl Simulation {
+    /// Returns true if the user asked for a trace of the first run.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.options.trace.is_some()
+    }
+
+    /// Refuses `--scenario` and `--until` for a protocol that does not support them.
+    pub(crate) fn require_no_script(&self, protocol: &str) -> Result<(), Failure> {
+        let SimulationOptions { until, scenario, .. } = &self.options;
+        let options = [("--until", until.is_some()), ("--scenario", scenario.is_some())];
+        require_unasked(protocol, &options)
+    }
+
+    /// Executes all runs of an election that can follow a script, and prints the report.
+    pub(crate) fn elect<E: Election>(
+        &self,
+        described: &impl Described,
+        election: E,
+    ) -> Result<(), Failure> {
+        let SimulationOptions { until, scenario, .. } = &self.options;
+        let script = match scenario {
+            Some(path) => read_scenario(path, election.members())?,
+            None => Scenario::default(),
+        };
+        let lasts = until.unwrap_or_else(|| time_needed(&election, &script));
+        if lasts > LONGEST_RUN {
+            return Err(Failure::Usage(format!(
+                "a run of up to {:.0} years is too long: choose fewer members, an earlier scenario, \
+                 a shorter --delay, or an --until of at most 876000h",
+                lasts.as_secs_f64() / (365.0 * 24.0 * 3600.0)
+            )));
+        }
+        let trial = Trial::new(election, self.conditions, script, *until);
+        let scenario = scenario.as_ref().map(|path| path.display().to_string());
+        let own = Parameters::new()
+            .with("detect", values::show_detection(trial.detection))
+            .with("until", (trial.limit - Instant::START).to_string())
+            .with("scenario", scenario.clone());
+        let note = scenario.map(|path| format!(", scenario {path}")).unwrap_or_default();
+        self.report(described, &trial, own, &note)
+    }
+
+    /// Executes all runs of `study`, and prints the report.
+    pub(crate) fn conduct(
+        &self,
+        described: &impl Described,
+        study: &impl Study,
+    ) -> Result<(), Failure> {
+        self.report(described, study, Parameters::new(), "")
+    }
+
+    /// Records the first run if `--trace` asks for it, executes all runs and prints the report.
+    /// `own` and `note` tell of the study what the election does not.
+    fn report(
+        &self,
+        described: &impl Described,
+        study: &impl Study,
+        own: Parameters,
+        note: &str,
+    ) -> Result<(), Failure> {
+        let interruption = progress::interruption()?;
+        let ExperimentOptions { runs, seed, threads, format } = self.experiment;
+        if let Some(path) = &self.options.trace {
+            let file = File::create(path).map_err(|error| Failure::file("--trace", path, error))?;
+            study
+                .record(Seeds::new(seed, 0), &interruption, BufWriter::new(file))
+                .map_err(|error| Failure::Failed(format!("--trace {}: {error}", path.display())))?;
+        }
+        let progress = progress::bar(runs, "{wide_bar} {pos}/{len} runs, {eta} left");
+        let asked = Runs { count: runs, seed, threads };
+        let measurement =
+            measure(study, asked, &interruption, || progress.inc(1)).map_err(Failure::failed)?;
+        progress.finish_and_clear();
+        let done = measurement.runs;
+        // Every setting in effect, except the number of threads, on which no result depends.
+        let parameters = described.parameters().and(self.conditions.parameters()).and(own);
+        let report = Report {
+            protocol: described.name(),
+            sentence: format!("{}; {}{note}", described.sentence(), self.conditions.sentence()),
+            parameters: parameters.with("seed", seed),
+            findings: Findings::Measured { runs: done, seed, metrics: measurement.metrics },
+        };
+        report.print(format)?;
+        for (caveat, runs) in measurement.caveats {
+            say(&format!("note: {runs} of {done} runs {caveat}"));
+        }
+        if done < runs {
+            return Err(Failure::Interrupted { done, asked: runs });
+        }
+        Ok(())
+    }
+}
+
+fn read_scenario(path: &Path, members: u32) -> Result<Scenario, Failure> {
+    let refuse = |reason: String| Failure::file("--scenario", path, reason);
+    let text = fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
+    let scenario: Scenario =
+        text.parse().map_err(|error: ScenarioError| refuse(error.to_string()))?;
+    scenario.check(members as usize).map_err(|error| refuse(error.to_string()))?;
+    Ok(scenario)
+}
