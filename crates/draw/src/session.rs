@@ -7,9 +7,9 @@ use std::future::Future;
 use std::io;
 use std::time::Duration as StdDuration;
 
-use hustings_protocol::wagner::Message;
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
-use hustings_protocol::{Duration, Instant, Outcome};
+use hustings_protocol::wagner::{DrawOutcome, Message};
+use hustings_protocol::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -324,19 +324,13 @@ impl<P: RingMember> Session<P> {
     }
 
     /// The verdict that follows from an outcome.
-    fn weigh(&self, outcome: Outcome) -> Option<Verdict> {
+    fn weigh(&self, outcome: DrawOutcome) -> Option<Verdict> {
         match outcome {
-            Outcome::Nominee(leader) => {
+            DrawOutcome::Nominee(leader) => {
                 Some(Verdict::Elected { leader: ring::place(leader.id), messages: self.left.sent })
             }
-            Outcome::Fault(fault) => Some(Verdict::Fault(fault)),
-            Outcome::Standing { .. }
-            | Outcome::Vacant
-            | Outcome::DuplicateIdentity
-            | Outcome::Council(_)
-            | Outcome::TenureGained { .. }
-            | Outcome::TenureLost { .. }
-            | Outcome::TenureRefused(_) => None, // not part of a draw
+            DrawOutcome::Fault(fault) => Some(Verdict::Fault(fault)),
+            DrawOutcome::Standing { .. } | DrawOutcome::Vacant => None,
         }
     }
 

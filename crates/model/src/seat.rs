@@ -4,7 +4,7 @@ use hustings_protocol::tenure::{
     Ballot, Config, Durable, Held, Message, Question, Refused, Request, Role, Saved, Timer,
 };
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Roster, Timer as _, View,
+    Candidate, Duration, Input, Instant, Io, MemberId, Roster, Timer as _, View,
 };
 use rand_core::Rng;
 
@@ -238,5 +238,5 @@ impl<S: Subject> Io<S> for Port<'_> {
         *self.disk = Some(Saved::Initialised(state));
     }
 
-    fn report(&mut self, _: Outcome) {}
+    fn report(&mut self, _: S::Outcome) {}
 }

@@ -23,7 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{ConfigError, Reports, require_some_time};
 use crate::{
-    Candidate, Duration, Input, Io, MemberId, NoRequest, Outcome, Protocol, View, ViewChange,
+    Candidate, Duration, ElectionOutcome, Input, Io, MemberId, NoRequest, Protocol, View,
+    ViewChange,
 };
 
 /// The time-outs, and the policies for cases that the slides leave open.
@@ -199,6 +200,7 @@ impl Protocol for Bully {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = ElectionOutcome;
     type Request = NoRequest;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -290,7 +292,7 @@ impl Bully {
     fn stand(&mut self, io: &mut impl Io<Self>) {
         let me = io.me();
         let round = self.round().saturating_add(1);
-        io.report(Outcome::Standing { round });
+        io.report(ElectionOutcome::Standing { round });
         let asked = io.unicast_each(&Message::Election { sender: me }, |it| it > me);
         if asked == 0 {
             self.win(io);
@@ -309,14 +311,14 @@ impl Bully {
     fn win(&mut self, io: &mut impl Io<Self>) {
         let me = io.me();
         io.unicast_each(&Message::Coordinator { sender: me }, |it| it < me);
-        io.report(Outcome::Nominee(me));
+        io.report(ElectionOutcome::Nominee(me));
         self.rest(me, io);
     }
 
     fn settle(&mut self, leader: Candidate, io: &mut impl Io<Self>) {
         let is_news = self.phase != Phase::Resting || self.elected != Some(leader.id);
         if is_news {
-            io.report(Outcome::Nominee(leader));
+            io.report(ElectionOutcome::Nominee(leader));
         }
         self.rest(leader, io);
     }
@@ -334,7 +336,7 @@ impl Bully {
 
     fn vacate(&mut self, io: &mut impl Io<Self>) {
         self.elected = None;
-        io.report(Outcome::Vacant);
+        io.report(ElectionOutcome::Vacant);
     }
 
     fn enter(&mut self, phase: Phase, due: Option<(Timer, Duration)>, io: &mut impl Io<Self>) {

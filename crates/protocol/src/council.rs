@@ -68,7 +68,9 @@ pub use config::{
 };
 pub use estimate::{Estimate, MOST_STEPS};
 pub use host::Host;
-pub use message::{Change, Feedback, Held, Message, Reply, Request, Seat, Size, Standing, Timer};
+pub use message::{
+    Change, CouncilOutcome, Feedback, Held, Message, Reply, Request, Seat, Size, Standing, Timer,
+};
 pub use replay::{Elected, Replay, next_call, replay};
 pub use seats::Seats;
 pub use wire_bits::WireBits;
@@ -127,6 +129,7 @@ impl Protocol for Council {
     type Message = Message;
     type Timer = Timer;
     type Durable = Saved;
+    type Outcome = CouncilOutcome;
     type Request = Request;
 
     #[inline]

@@ -16,7 +16,7 @@
 //!           period while there is something to repair), solicitation and repair (between the two).
 //!           None while there are no multicasts
 //!
-//! A delivered multicast is not an [`Outcome`](crate::Outcome): it belongs to another protocol, and
+//! A delivered multicast is not a [`Protocol::Outcome`]: it belongs to another protocol, and
 //! has no meaning here. It waits in [`Epidemic::take_delivered`] for the driver, which has to take
 //! it after each step.
 
@@ -32,7 +32,7 @@ use rand_core::Rng;
 use crate::config::{ConfigError, require_some_time};
 use crate::inline_vec::InlineVec;
 use crate::mix64::fit;
-use crate::{Duration, Input, Io, MemberId, Protocol, View};
+use crate::{Duration, Input, Io, MemberId, NoOutcome, Protocol, View};
 use memory::RumourBuffer;
 
 /// The greatest fan-out.
@@ -154,6 +154,7 @@ impl<M: Clone> Protocol for Epidemic<M> {
     type Message = Message<M>;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = NoOutcome;
     type Request = Request<M>;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {

@@ -35,7 +35,10 @@ pub use strategy::{LastRound, Strategy};
 
 use rand_core::Rng;
 
-use crate::{Candidate, Duration, Input, Io, MemberId, Outcome, Protocol, View, ViewChange};
+use crate::{
+    Candidate, Duration, ElectionOutcome, Input, Io, MemberId, Protocol, Simulated, View,
+    ViewChange,
+};
 use departed::Departed;
 use filter::{DrawPurpose, Filter};
 use phase::{Decisions, Phase};
@@ -184,22 +187,8 @@ impl Protocol for Probabilistic {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = ElectionOutcome;
     type Request = Request;
-
-    /// True for the same round or the same decision once more. With checks, a leader answers every
-    /// late message. A member that rests with two decisions, because it missed the call, notices
-    /// the failed round by the next message.
-    #[inline]
-    fn is_duplicate_of(message: &Message, earlier: &Message, config: &Config) -> bool {
-        use Message::{Decision, Initiation};
-        config.check.is_none()
-            && config.uninformed_detect
-            && match (message, earlier) {
-                (Initiation { round, .. }, Initiation { round: called, .. }) => round == called,
-                (Decision { .. }, Decision { .. }) => message == earlier,
-                _ => false,
-            }
-    }
 
     #[inline]
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -216,6 +205,23 @@ impl Protocol for Probabilistic {
             Input::Request(Request::FirstK(k)) => self.submitted.first_k = k,
             Input::Leave => {} // the views of the others show it
         }
+    }
+}
+
+impl Simulated for Probabilistic {
+    /// True for the same round or the same decision once more. With checks, a leader answers every
+    /// late message. A member that rests with two decisions, because it missed the call, notices
+    /// the failed round by the next message.
+    #[inline]
+    fn is_duplicate_of(message: &Message, earlier: &Message, config: &Config) -> bool {
+        use Message::{Decision, Initiation};
+        config.check.is_none()
+            && config.uninformed_detect
+            && match (message, earlier) {
+                (Initiation { round, .. }, Initiation { round: called, .. }) => round == called,
+                (Decision { .. }, Decision { .. }) => message == earlier,
+                _ => false,
+            }
     }
 }
 
@@ -486,7 +492,7 @@ impl Probabilistic {
     }
 
     fn initiate(&mut self, round: Round, k: u32, after: Duration, io: &mut impl Io<Self>) {
-        io.report(Outcome::Standing { round: u32::from(round.number) });
+        io.report(ElectionOutcome::Standing { round: u32::from(round.number) });
         io.multicast(Message::Initiation { round, k, after });
         self.begin(round, k, io);
         self.enter_after(after + io.config().spread, io);
@@ -539,7 +545,7 @@ impl Probabilistic {
             return;
         }
         self.leader = leader;
-        io.report(leader.map_or(Outcome::Vacant, Outcome::Nominee));
+        io.report(leader.map_or(ElectionOutcome::Vacant, ElectionOutcome::Nominee));
         if leader.is_some() {
             self.check_later(io);
         }

@@ -80,7 +80,7 @@ mod voter;
 
 pub use ballot::{Ballot, BallotOwner, Fence};
 pub use config::{Config, LONGEST_WAIT, MOST_VOTERS};
-pub use message::{Held, Message, Question, Refused, Request, Role, Timer};
+pub use message::{Held, Message, Question, Refused, Request, Role, TenureOutcome, Timer};
 pub use query::{QueryAnswer, VoterQuery};
 pub use saved::{Durable, Saved};
 
@@ -126,6 +126,7 @@ impl Protocol for Tenure {
     type Message = Message;
     type Timer = Timer;
     type Durable = Durable;
+    type Outcome = TenureOutcome;
     type Request = Request;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {

@@ -35,7 +35,7 @@ use rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{ConfigError, require_some_time};
-use crate::{Candidate, Duration, Input, Io, MemberId, NoRequest, Outcome, Protocol, View};
+use crate::{Candidate, Duration, Input, Io, MemberId, NoRequest, Protocol, View};
 use basic::Basic;
 use fault::{Cause, Fault, Side, Testimony};
 use flips::Flip;
@@ -127,6 +127,23 @@ pub enum Message {
     Fault,
 }
 
+/// A conclusion of a member of a draw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DrawOutcome {
+    /// This member begins the draw.
+    Standing {
+        /// Always 1: a draw is not repeated.
+        round: u32,
+    },
+    /// The member that the draw elected.
+    Nominee(Candidate),
+    /// There is no draw, because the ring is too small.
+    Vacant,
+    /// A member cheats or is broken: this draw has no result, and this member no longer names any
+    /// leader.
+    Fault(Fault),
+}
+
 impl crate::Message for Message {
     const KINDS: &'static [&'static str] = &["flip", "fault"];
 
@@ -204,6 +221,7 @@ impl Protocol for Wagner {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = DrawOutcome;
     type Request = NoRequest;
 
     #[inline]
@@ -289,10 +307,10 @@ impl Wagner {
     fn begin(&mut self, io: &mut impl Io<Self>) {
         let &Config { ring, selection, .. } = io.config();
         let Some(mut draw) = Draw::of(io.me(), io.view(), ring, selection) else {
-            io.report(Outcome::Vacant);
+            io.report(DrawOutcome::Vacant);
             return;
         };
-        io.report(Outcome::Standing { round: 1 });
+        io.report(DrawOutcome::Standing { round: 1 });
         let begun = draw.begin_round(io);
         self.phase = Phase::Drawing(Box::new(draw));
         match begun {
@@ -340,7 +358,7 @@ impl Wagner {
         }
         io.disarm(Timer::ResponseDue);
         self.phase = Phase::Elected(draw, elected.id);
-        io.report(Outcome::Nominee(elected));
+        io.report(DrawOutcome::Nominee(elected));
     }
 
     /// Handles a fault that this member noticed: informs both neighbours.
@@ -361,7 +379,7 @@ impl Wagner {
         let fault = Fault { place: draw.place, round: draw.round, cause };
         io.disarm(Timer::ResponseDue);
         self.phase = Phase::Failed(draw, fault);
-        io.report(Outcome::Fault(fault));
+        io.report(DrawOutcome::Fault(fault));
     }
 
     #[inline]

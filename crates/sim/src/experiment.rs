@@ -1,6 +1,6 @@
 //! One run from beginning to end.
 
-use hustings_protocol::{Instant, Protocol};
+use hustings_protocol::{Instant, Simulated};
 
 use crate::{Boot, Scenario, Seeds, Setup, Silent, Summary, Trace, World};
 
@@ -17,7 +17,7 @@ pub struct Experiment {
 
 impl Experiment {
     /// Executes the run.
-    pub fn run<P: Protocol>(
+    pub fn run<P: Simulated>(
         self,
         config: P::Config,
         seeds: Seeds,
@@ -27,7 +27,7 @@ impl Experiment {
     }
 
     /// Executes the run and records it.
-    pub fn run_traced<P: Protocol, T: Trace<P>>(
+    pub fn run_traced<P: Simulated, T: Trace<P>>(
         self,
         config: P::Config,
         seeds: Seeds,

@@ -1,7 +1,7 @@
 //! Arrival of multicasts: delivers a multicast to every receiver, without a copy in flight for
 //! each.
 
-use hustings_protocol::{Candidate, Message, Protocol};
+use hustings_protocol::{Candidate, Simulated};
 
 use crate::in_flight::Flight;
 use crate::interest::Interest;
@@ -38,13 +38,13 @@ impl Losers {
     }
 }
 
-impl<P: Protocol, T: Trace<P>> World<P, T> {
+impl<P: Simulated, T: Trace<P>> World<P, T> {
     /// Delivers a multicast to every member that it reaches.
     pub(crate) fn fan_out(&mut self, flight: Flight<P::Message>) {
         self.state.in_flight.multicasts -= 1;
         let lossy = self.state.network.multicast_loss > 0.0
             && self.state.network.loss_model == LossModel::Uncorrelated;
-        match flight.message.weight() {
+        match P::weight(&flight.message) {
             Some(weight) if P::SELECTIVE && self.state.skips_ignored_messages => {
                 self.fan_out_to_interested(flight, weight, lossy);
             }

@@ -2,20 +2,20 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hustings_protocol::Protocol;
+use hustings_protocol::Simulated;
 
 use crate::Scratch;
 
 /// The memory of runs that have ended: as many pieces as there were runs at one time.
-pub struct Memory<P: Protocol>(Mutex<Vec<Scratch<P>>>);
+pub struct Memory<P: Simulated>(Mutex<Vec<Scratch<P>>>);
 
-impl<P: Protocol> Default for Memory<P> {
+impl<P: Simulated> Default for Memory<P> {
     fn default() -> Self {
         Self(Mutex::new(Vec::new()))
     }
 }
 
-impl<P: Protocol> Memory<P> {
+impl<P: Simulated> Memory<P> {
     /// Takes a piece, or an empty one.
     pub fn take(&self) -> Scratch<P> {
         self.pieces().pop().unwrap_or_default()

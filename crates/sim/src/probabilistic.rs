@@ -8,7 +8,7 @@ pub use count::Sizes;
 use hustings_protocol::probabilistic::{
     Config, GroupSize, Message, Probabilistic, Recall, Request,
 };
-use hustings_protocol::{Duration, Instant, MemberId, Priority, Protocol};
+use hustings_protocol::{Duration, Instant, MemberId, Priority, Simulated};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A member of a probabilistic election: the protocol itself, or a variant that wraps it.
-pub trait Elector: Protocol<Config = Config, Message = Message, Request = Request> {
+pub trait Elector: Simulated<Config = Config, Message = Message, Request = Request> {
     /// The wrapped election.
     fn election(&self) -> &Probabilistic;
 }

@@ -1,12 +1,12 @@
 //! Events from outside: the verbs of the scenario and the notices of the failure detector.
 
-use hustings_protocol::{Input, MemberId, Protocol, ViewChange};
+use hustings_protocol::{Input, MemberId, Simulated, ViewChange};
 
 use crate::population::Condition;
 use crate::state::{NEVER, ScriptEntry};
 use crate::{Boot, Event, Trace, Verb, World};
 
-impl<P: Protocol, T: Trace<P>> World<P, T> {
+impl<P: Simulated, T: Trace<P>> World<P, T> {
     /// Applies the next entry of the script.
     pub(crate) fn attend(&mut self) {
         let Some(((_, _), entry)) = self.state.script.pop_first() else {

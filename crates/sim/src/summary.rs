@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hustings_protocol::{Candidate, Instant, MemberId, Protocol};
+use hustings_protocol::{Candidate, Instant, MemberId, Simulated};
 
 use crate::{Halt, Tally, Trace, World};
 
@@ -39,7 +39,7 @@ pub enum Ending {
 
 impl Summary {
     /// Summarises `world` after it stopped for the reason `halt`.
-    pub fn of<P: Protocol, T: Trace<P>>(world: &World<P, T>, halt: Halt) -> Self {
+    pub fn of<P: Simulated, T: Trace<P>>(world: &World<P, T>, halt: Halt) -> Self {
         let up = || (0..world.len()).filter(|&member| world.is_up(member));
         let mut votes = Votes::default();
         for member in up() {

@@ -7,7 +7,7 @@ mod tallies;
 
 use std::io::{self, Write};
 
-use hustings_protocol::{Duration, Instant, Priority, Protocol};
+use hustings_protocol::{Duration, Instant, Priority, Simulated};
 
 use crate::elections::{AccountOf, Election, Observer};
 use crate::measure::{Account, Interruption, Metric, Study};
@@ -307,7 +307,7 @@ impl<E: Election> Trial<E> {
 }
 
 /// Returns the number of messages that were sent up to now.
-fn messages<P: Protocol, T: Trace<P>>(world: &World<P, T>) -> u64 {
+fn messages<P: Simulated, T: Trace<P>>(world: &World<P, T>) -> u64 {
     let tally = world.tally();
     tally.unicasts.iter().chain(&tally.multicasts).sum()
 }

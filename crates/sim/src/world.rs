@@ -4,7 +4,7 @@
 //! This order and [`Seeds`] determine a run completely.
 
 use hustings_protocol::{
-    Candidate, Input, Instant, MAX_KINDS, MemberId, Message, Priority, Protocol, Timer,
+    Candidate, Input, Instant, MAX_KINDS, MemberId, Message, Priority, Simulated, Timer,
 };
 
 use crate::in_flight::{EVERYONE, Flight};
@@ -29,7 +29,7 @@ pub struct Setup {
 
 /// The input for creating a member when it comes up.
 #[derive(Debug)]
-pub struct Boot<P: Protocol> {
+pub struct Boot<P: Simulated> {
     /// The member's identity and priority.
     pub me: Candidate,
     /// The last state that the member saved; `None` if it lost that state or never saved any.
@@ -61,25 +61,25 @@ pub struct Tally {
 
 /// The memory of a world that has ended. Allocating the memory of a million members and messages
 /// anew in every run would take longer than the run.
-pub struct Scratch<P: Protocol> {
+pub struct Scratch<P: Simulated> {
     members: Vec<P>,
     buffers: Buffers<P::Message>,
 }
 
-impl<P: Protocol> Default for Scratch<P> {
+impl<P: Simulated> Default for Scratch<P> {
     fn default() -> Self {
         Self { members: Vec::new(), buffers: Buffers::default() }
     }
 }
 
 /// One run.
-pub struct World<P: Protocol, T: Trace<P> = Silent> {
+pub struct World<P: Simulated, T: Trace<P> = Silent> {
     pub(crate) members: Vec<P>,
     pub(crate) state: State<P, T>,
     pub(crate) make: Box<dyn FnMut(Boot<P>) -> P>,
 }
 
-impl<P: Protocol> World<P> {
+impl<P: Simulated> World<P> {
     /// Creates a world before its first event, without a trace.
     ///
     /// # Panics
@@ -94,7 +94,7 @@ impl<P: Protocol> World<P> {
     }
 }
 
-impl<P: Protocol, T: Trace<P>> World<P, T> {
+impl<P: Simulated, T: Trace<P>> World<P, T> {
     /// Creates a world before its first event, recorded by `trace`.
     ///
     /// # Panics

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use hustings_protocol::wagner::Wagner;
-use hustings_protocol::{Instant, Outcome};
+use hustings_protocol::Instant;
+use hustings_protocol::wagner::{DrawOutcome, Wagner};
 
 use super::super::ring::{self, Ring};
 use super::super::ring_driver::{Chance, Effect, Honest, NoChance, RingDriver};
@@ -136,13 +136,15 @@ impl Replay<'_> {
         let mut sent_left = self.sent_left;
         for effect in done {
             match effect {
-                Effect::Report(Outcome::Nominee(leader)) => {
+                Effect::Report(DrawOutcome::Nominee(leader)) => {
                     self.verdict = Some(Verdict::Elected {
                         leader: ring::place(leader.id),
                         messages: sent_left,
                     });
                 }
-                Effect::Report(Outcome::Fault(fault)) => self.verdict = Some(Verdict::Fault(fault)),
+                Effect::Report(DrawOutcome::Fault(fault)) => {
+                    self.verdict = Some(Verdict::Fault(fault))
+                }
                 Effect::Report(_) => {} // not part of a draw's result
                 Effect::Say { side, .. } => {
                     sent_left += u64::from(side == Side::Left);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hustings_protocol::bully::{Bully, Config};
-use hustings_protocol::{Duration, Instant, Outcome, Protocol};
+use hustings_protocol::{Duration, ElectionOutcome, Instant, Protocol};
 use hustings_sim::classics::{self, Best, BullyInitiator};
 use hustings_sim::statistics::Sample;
 use hustings_sim::{Delay, Detection, Event, Seeds, Stream, Trace, Verb};
@@ -155,11 +155,11 @@ struct Victories {
     first: Vec<Option<Instant>>,
 }
 
-impl<P: Protocol> Trace<P> for Victories {
+impl<P: Protocol<Outcome = ElectionOutcome>> Trace<P> for Victories {
     const ON: bool = true;
 
     fn record(&mut self, at: Instant, event: Event<'_, P>) {
-        if let Event::Reported { member, outcome: Outcome::Nominee(it) } = event
+        if let Event::Reported { member, outcome: ElectionOutcome::Nominee(it) } = event
             && it.id.0 == u64::from(member)
         {
             self.first[member as usize].get_or_insert(at);

@@ -2,7 +2,7 @@
 
 use hustings_protocol::tenure::{Config, Durable, Held, Message, Role, Saved, Timer};
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Roster, Timer as _, View,
+    Candidate, Duration, Input, Instant, Io, MemberId, Roster, Timer as _, View,
 };
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -262,5 +262,5 @@ impl<S: Subject> Io<S> for StormIo<'_> {
     }
 
     /// The judge ignores a member's own reports.
-    fn report(&mut self, _: Outcome) {}
+    fn report(&mut self, _: S::Outcome) {}
 }

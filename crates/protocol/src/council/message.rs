@@ -116,6 +116,18 @@ impl Message {
     pub const REPLY: usize = 1;
 }
 
+/// A conclusion of the centre or of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CouncilOutcome {
+    /// The centre opens a round of an election.
+    Standing {
+        /// The number of the round.
+        round: u32,
+    },
+    /// A council has changed, or this host's part in it.
+    Council(Change),
+}
+
 impl crate::Message for Message {
     const KINDS: &'static [&'static str] =
         &["feedback", "reply", "seat", "standing", "present", "farewell"];

@@ -126,6 +126,28 @@ impl Message {
     }
 }
 
+/// A conclusion of a member that seeks tenure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TenureOutcome {
+    /// This member holds tenure from now on. The end changes with each renewal: call
+    /// [`Tenure::holds`](super::Tenure::holds) each time that it matters.
+    #[serde(rename = "TenureGained")]
+    Gained {
+        /// The number that a resource checks.
+        fence: Fence,
+    },
+    /// This member's tenure has ended, by its clock or by its release.
+    #[serde(rename = "TenureLost")]
+    Lost {
+        /// The fence of the tenure that ended.
+        fence: Fence,
+    },
+    /// Too many voters refused this member for its attempt to succeed. The refusal is one that
+    /// names a holder, if there is one.
+    #[serde(rename = "TenureRefused")]
+    Refused(Refused),
+}
+
 impl crate::Message for Message {
     const KINDS: &'static [&'static str] = &[
         "ask", "would", "prepare", "promise", "propose", "grant", "refusal", "release", "handover",

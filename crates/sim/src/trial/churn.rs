@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hustings_protocol::{Duration, Instant, MemberId, Protocol};
+use hustings_protocol::{Duration, Instant, MemberId, Simulated};
 
 use crate::{Seeds, Stream, Trace, Verb, Who, World};
 
@@ -60,7 +60,7 @@ impl Churn {
 
     /// Chooses the member that departs, and its verb, from the state just before. Returns `None` if
     /// no member qualifies.
-    pub(super) fn decide<P: Protocol, T: Trace<P>>(
+    pub(super) fn decide<P: Simulated, T: Trace<P>>(
         going: Going,
         world: &World<P, T>,
     ) -> Option<(Who, Verb)> {
@@ -75,7 +75,7 @@ impl Churn {
 }
 
 /// Returns the member that most running members name as leader, if it is up.
-fn leader<P: Protocol, T: Trace<P>>(world: &World<P, T>) -> Option<u32> {
+fn leader<P: Simulated, T: Trace<P>>(world: &World<P, T>) -> Option<u32> {
     let mut votes: BTreeMap<MemberId, u32> = BTreeMap::new();
     let up = (0..world.len()).filter(|&member| world.is_up(member));
     for (nominee, _) in up.filter_map(|member| world.nominee(member)) {
@@ -87,7 +87,7 @@ fn leader<P: Protocol, T: Trace<P>>(world: &World<P, T>) -> Option<u32> {
 }
 
 /// Returns a member that is up and does not lead, chosen by `luck`.
-fn follower<P: Protocol, T: Trace<P>>(
+fn follower<P: Simulated, T: Trace<P>>(
     world: &World<P, T>,
     leader: Option<u32>,
     luck: u64,

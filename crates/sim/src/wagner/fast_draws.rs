@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hustings_protocol::wagner::flips::Places;
 use hustings_protocol::wagner::leader::{Leader, Next};
-use hustings_protocol::wagner::{Config, Message, Timer, Wagner};
+use hustings_protocol::wagner::{Config, DrawOutcome, Message, Timer, Wagner};
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, Roster, View,
+    Candidate, Duration, Input, Instant, Io, MemberId, Protocol, Roster, View,
 };
 use rand_core::{Infallible, Rng, TryRng};
 
@@ -206,5 +206,5 @@ impl Io<Wagner> for Part<'_> {
 
     fn save(&mut self, (): ()) {}
 
-    fn report(&mut self, _: Outcome) {}
+    fn report(&mut self, _: DrawOutcome) {}
 }

@@ -1,10 +1,10 @@
 //! Properties of every run.
 
 use hustings_protocol::council::{
-    Algorithm, Chamber, Change, Coin, Config, Council, Estimate, Feedback, Knowledge, Message,
-    Search, Seats,
+    Algorithm, Chamber, Change, Coin, Config, Council, CouncilOutcome, Estimate, Feedback,
+    Knowledge, Message, Search, Seats,
 };
-use hustings_protocol::{Duration, Instant, MemberId, Outcome, Priority};
+use hustings_protocol::{Duration, Instant, MemberId, Priority};
 use hustings_sim::council::{Trial, elect};
 use hustings_sim::{
     Boot, Delay, Detection, Event, Network, Reordering, Scratch, Seeds, Setup, Trace, Verb, Who,
@@ -39,7 +39,7 @@ impl Trace<Council> for Log {
             Event::Sent { from, message, .. } | Event::Multicast { from, message } => {
                 self.said.push((from, *message));
             }
-            Event::Reported { member, outcome: Outcome::Council(change) } => {
+            Event::Reported { member, outcome: CouncilOutcome::Council(change) } => {
                 self.changes.push((member, change));
             }
             _ => {}

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use hustings_protocol::trace::{Kind, Line};
-use hustings_protocol::{MemberId, Outcome, Refused};
+use hustings_protocol::tenure::TenureOutcome;
+use hustings_protocol::trace::{AnyOutcome, Kind, Line};
+use hustings_protocol::{ElectionOutcome, MemberId, Refused};
 
 use super::json::Json;
 use crate::failure::Failure;
@@ -111,8 +112,10 @@ pub(super) fn identities(line: &mut Read, each: &mut impl FnMut(&mut MemberId)) 
     let plain = [&mut line.member, &mut line.from, &mut line.to, &mut line.joined, &mut line.left];
     plain.into_iter().flatten().for_each(&mut *each);
     match &mut line.outcome {
-        Some(Outcome::Nominee(nominee)) => each(&mut nominee.id),
-        Some(Outcome::TenureRefused(Refused::Held { holder, .. })) => each(holder),
+        Some(AnyOutcome::Election(ElectionOutcome::Nominee(nominee))) => each(&mut nominee.id),
+        Some(AnyOutcome::Tenure(TenureOutcome::Refused(Refused::Held { holder, .. }))) => {
+            each(holder);
+        }
         Some(_) | None => {} // these name nobody
     }
     if let Some(message) = &mut line.message {
