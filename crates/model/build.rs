@@ -37,7 +37,7 @@ fn main() -> Result<()> {
         writeln!(text, "{}pub mod {name} {{\n{}\n}}\n", made.description, made.code)?;
         names.push(name);
     }
-    writeln!(text, "crate::subject::subjects!({});", names.join(", "))?;
+    writeln!(text, "crate::sut::impl_sut!({});", names.join(", "))?;
     let version = |name: &String| {
         let title = name.replace('_', "-");
         format!("crate::storm::Version::of::<{name}::Tenure>(\"{title}\")")

@@ -9,8 +9,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::chance::Chance;
 use super::clock::{Clock, Micros};
-use super::letters::Datagram;
-use crate::Subject;
+use super::in_flight::Datagram;
+use crate::Sut;
 
 /// The number of timers of a member.
 const TIMERS: usize = Timer::ALL.len();
@@ -77,7 +77,7 @@ pub(super) struct Done {
     pub(super) died: Option<Death>,
 }
 
-impl<S: Subject> Machine<S> {
+impl<S: Sut> Machine<S> {
     pub(super) fn new(stands: bool, votes: bool, clock: Clock, config: Config) -> Self {
         Self {
             member: S::new(Role::default()),
@@ -213,7 +213,7 @@ impl StormIo<'_> {
     }
 }
 
-impl<S: Subject> Io<S> for StormIo<'_> {
+impl<S: Sut> Io<S> for StormIo<'_> {
     fn me(&self) -> Candidate {
         self.me
     }
