@@ -2,7 +2,7 @@
 
 use hustings_protocol::Duration;
 use hustings_protocol::probabilistic::{Config, LastRound, Strategy};
-use hustings_sim::probabilistic::{Trial, elect};
+use hustings_sim::probabilistic::{ProbabilisticTrial as Trial, elect};
 use hustings_sim::{Scratch, Seeds};
 
 use crate::cpu_nanos;

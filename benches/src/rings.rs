@@ -3,7 +3,7 @@
 use hustings_protocol::Duration;
 use hustings_protocol::wagner::Config;
 use hustings_sim::Seeds;
-use hustings_sim::wagner::{FastDraws, Trial};
+use hustings_sim::wagner::{DrawTrial as Trial, FastDraws};
 use hustings_theory::wagner::Compare;
 use hustings_theory::wagner::election::table;
 use hustings_theory::wagner::stall::StallLimit;

@@ -13,7 +13,7 @@ use std::{env, fs};
 
 /// The modules of which a version has its own copy. It shares all others, so that all versions
 /// exchange the same messages.
-const OWN: &[&str] = &["nominee", "poll", "post", "query", "voter"];
+const OWN: &[&str] = &["nominee", "poll", "query", "voter"];
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 

@@ -34,8 +34,8 @@
 //! not restart the listen timer. [`Heartbeat::Ignored`] shows the effect.
 
 mod config;
-mod departed;
 mod farewell;
+mod goodbyes;
 mod leader_query;
 mod leaders;
 mod loss;
@@ -51,8 +51,8 @@ use crate::{
     Candidate, Duration, ElectionOutcome, Input, Instant, Io, MemberId, NoRequest, Priority,
     Protocol, Simulated, View, ViewChange,
 };
-use departed::Goodbyes;
 use farewell::Farewell;
+use goodbyes::Goodbyes;
 use leaders::{KnownLeader, Leaders};
 use loss::LossEstimate;
 

@@ -139,11 +139,7 @@ impl crate::Timer for Timer {
     const ALL: &'static [Self] = &[Self::AnswerDue, Self::VictoryDue, Self::Patience];
 
     fn index(self) -> usize {
-        match self {
-            Self::AnswerDue => 0,
-            Self::VictoryDue => 1,
-            Self::Patience => 2,
-        }
+        self as usize
     }
 }
 

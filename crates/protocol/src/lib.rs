@@ -232,19 +232,7 @@ pub trait Timer: Copy + 'static {
     fn index(self) -> usize;
 }
 
-/// The timer type of protocols without timers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoTimer {}
-
 /// The request type of protocols without requests. It has no values: a protocol's `match` over its
 /// input needs no arm for it, and none is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoRequest {}
-
-impl Timer for NoTimer {
-    const ALL: &'static [Self] = &[];
-
-    fn index(self) -> usize {
-        match self {}
-    }
-}

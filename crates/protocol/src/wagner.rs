@@ -23,7 +23,6 @@
 //! the last round.
 
 pub mod basic;
-pub mod coin;
 pub mod fault;
 pub mod flips;
 pub mod leader;
@@ -37,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::{ConfigError, require_some_time};
 use crate::{Candidate, Duration, Input, Io, MemberId, NoRequest, Protocol, View};
 use basic::Basic;
-use fault::{Cause, Fault, Side, Testimony};
+use fault::{Fault, FaultCause, Side, Testimony};
 use flips::Flip;
 use leader::{Leader, Next};
 use subset::{Compare, Selection};
@@ -166,9 +165,7 @@ impl crate::Timer for Timer {
     const ALL: &'static [Self] = &[Self::ResponseDue];
 
     fn index(self) -> usize {
-        match self {
-            Self::ResponseDue => 0,
-        }
+        self as usize
     }
 }
 
@@ -281,20 +278,20 @@ impl Wagner {
         draw.link_mut(side).fault_is_known = true;
         draw.send_fault(side.opposite(), io);
         if self.fault().is_none() {
-            self.concede(Cause::Told { side }, io);
+            self.concede(FaultCause::Told { side }, io);
         }
     }
 
     fn on_silence(&mut self, io: &mut impl Io<Self>) {
         if let Phase::Drawing(draw) = &self.phase {
-            let cause = Cause::Silence { side: draw.quieter_side() };
+            let cause = FaultCause::Silence { side: draw.quieter_side() };
             self.fail(cause, io);
         }
     }
 
     fn on_leave(&mut self, io: &mut impl Io<Self>) {
         match self.phase {
-            Phase::Drawing(_) => self.fail(Cause::Withdrawn, io),
+            Phase::Drawing(_) => self.fail(FaultCause::Withdrawn, io),
             Phase::Idle | Phase::Elected(..) | Phase::Failed(..) => {}
         }
     }
@@ -340,7 +337,7 @@ impl Wagner {
             Ok(Next::Elected(place)) => self.settle(place, io),
             Ok(Next::Stalled) => {
                 let stages = draw.leader.equal_stages();
-                self.fail(Cause::Stalled { stages }, io);
+                self.fail(FaultCause::Stalled { stages }, io);
             }
             Err(cause) => self.fail(cause, io),
         }
@@ -362,7 +359,7 @@ impl Wagner {
     }
 
     /// Handles a fault that this member noticed: informs both neighbours.
-    fn fail(&mut self, cause: Cause, io: &mut impl Io<Self>) {
+    fn fail(&mut self, cause: FaultCause, io: &mut impl Io<Self>) {
         if let Phase::Drawing(draw) = &mut self.phase {
             draw.send_fault(Side::Left, io);
             draw.send_fault(Side::Right, io);
@@ -371,7 +368,7 @@ impl Wagner {
     }
 
     /// Gives up the draw.
-    fn concede(&mut self, cause: Cause, io: &mut impl Io<Self>) {
+    fn concede(&mut self, cause: FaultCause, io: &mut impl Io<Self>) {
         let draw = match std::mem::take(&mut self.phase) {
             Phase::Drawing(draw) | Phase::Elected(draw, _) | Phase::Failed(draw, _) => draw,
             Phase::Idle => return,
@@ -467,7 +464,7 @@ impl Draw {
     }
 
     /// Flips, sends the flip, and handles messages that have already arrived for this round.
-    fn begin_round(&mut self, io: &mut impl Io<Wagner>) -> Result<(), Cause> {
+    fn begin_round(&mut self, io: &mut impl Io<Wagner>) -> Result<(), FaultCause> {
         std::mem::swap(&mut self.basic, &mut self.before);
         self.round += 1;
         let flip = Flip::heads_if(io.rng().next_u64() >> 63 == 1);
@@ -483,13 +480,13 @@ impl Draw {
     }
 
     #[inline]
-    fn hear(&mut self, side: Side, message: Message) -> Result<(), Cause> {
+    fn hear(&mut self, side: Side, message: Message) -> Result<(), FaultCause> {
         if self.basic.heard_from(side) < self.leader.members() {
             return self.basic.hear(side, message);
         }
         match self.link_mut(side).early.replace(message) {
             None => Ok(()),
-            Some(_) => Err(Cause::OutOfTurn { side }),
+            Some(_) => Err(FaultCause::OutOfTurn { side }),
         }
     }
 
@@ -511,7 +508,11 @@ impl Draw {
     }
 
     /// Evaluates a round that is over.
-    fn conclude(&mut self, compare: Compare, limit: Option<NonZeroU32>) -> Result<Next, Cause> {
+    fn conclude(
+        &mut self,
+        compare: Compare,
+        limit: Option<NonZeroU32>,
+    ) -> Result<Next, FaultCause> {
         let heads = self.basic.agree()?;
         Ok(self.leader.take(heads, compare, limit))
     }

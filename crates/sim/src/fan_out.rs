@@ -68,8 +68,8 @@ impl<P: Simulated, T: Trace<P>> World<P, T> {
         let Flight { from, message, .. } = flight;
         let count = self.members.len() as u32;
         let config = &self.state.config;
-        let is_echo = |earlier: &P::Message| P::is_duplicate_of(&message, earlier, config);
-        let mut heard = self.state.seen.take(count as usize, is_echo);
+        let is_duplicate = |earlier: &P::Message| P::is_duplicate_of(&message, earlier, config);
+        let mut heard = self.state.seen.take(count as usize, is_duplicate);
         let mut losers = Losers::among(count, lossy, &mut self.state.wire);
         let mut looked_at = 0;
         let mut lost = 0;

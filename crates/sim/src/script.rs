@@ -8,13 +8,13 @@ use crate::{Boot, Event, Trace, Verb, World};
 
 impl<P: Simulated, T: Trace<P>> World<P, T> {
     /// Applies the next entry of the script.
-    pub(crate) fn attend(&mut self) {
+    pub(crate) fn run_script(&mut self) {
         let Some(((_, _), entry)) = self.state.script.pop_first() else {
             return;
         };
-        self.state.agenda_due = self.state.script.keys().next().map_or(NEVER, |(at, _)| *at);
+        self.state.script_due = self.state.script.keys().next().map_or(NEVER, |(at, _)| *at);
         match entry {
-            ScriptEntry::Strike(verb) => {
+            ScriptEntry::Verb(verb) => {
                 self.state.record(|| Event::Struck { verb: &verb });
                 self.state.interest = None;
                 self.state.skips_ignored_messages &= matches!(verb, Verb::Start(_));

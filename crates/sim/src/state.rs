@@ -28,7 +28,7 @@ pub(crate) struct State<P: Simulated, T> {
     pub(crate) timers: Timers,
     /// Events from outside (verbs and detector notices), by time and order of entry.
     pub(crate) script: BTreeMap<(Instant, u64), ScriptEntry>,
-    pub(crate) agenda_due: Instant,
+    pub(crate) script_due: Instant,
     pub(crate) entered: u64,
     pub(crate) people: Population,
     pub(crate) config: P::Config,
@@ -67,7 +67,7 @@ pub(crate) struct State<P: Simulated, T> {
 }
 
 pub(crate) enum ScriptEntry {
-    Strike(Verb),
+    Verb(Verb),
     Notice,
 }
 
@@ -126,7 +126,7 @@ impl<P: Simulated, T: Trace<P>> State<P, T> {
             in_flight,
             timers: Timers::new(count, P::Timer::ALL.len()),
             script: BTreeMap::new(),
-            agenda_due: NEVER,
+            script_due: NEVER,
             entered: 0,
             people,
             config,
@@ -174,7 +174,7 @@ impl<P: Simulated, T: Trace<P>> State<P, T> {
         let at = at.max(self.now);
         self.script.insert((at, self.entered), entry);
         self.entered += 1;
-        self.agenda_due = self.agenda_due.min(at);
+        self.script_due = self.script_due.min(at);
     }
 
     /// Decides again how messages travel, after a member's condition or the partitions changed.

@@ -11,7 +11,7 @@ use std::fmt;
 
 use clap::{Args, ValueEnum};
 use hustings_protocol::council as protocol;
-use hustings_sim::council::Trial;
+use hustings_sim::council::CouncilTrial as Trial;
 use hustings_sim::trial::Poll as SimulatedPoll;
 use hustings_theory::council::optimum::{best_c, robust_c, uncertain};
 use hustings_theory::council::rules::in_theory;

@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 use hustings_protocol::Duration;
 use hustings_protocol::probabilistic::{
     Config, GroupSize, Introduction as ProtocolIntroduction, LastRound, Recall,
-    Reply as ProtocolReply, Strategy,
+    ReplyRule as ProtocolReply, Strategy,
 };
-use hustings_sim::probabilistic::Trial;
+use hustings_sim::probabilistic::ProbabilisticTrial as Trial;
 use hustings_theory::probabilistic::Model;
 
 use super::ClosedForm;

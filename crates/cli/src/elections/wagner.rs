@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use hustings_protocol::Duration;
 use hustings_protocol::wagner::{self as protocol, subset};
-use hustings_sim::wagner::{Aim, Cheat, Scheme, Segment, Trial};
+use hustings_sim::wagner::{Aim, Cheat, DrawTrial as Trial, Scheme, Segment};
 use hustings_theory::wagner as theory;
 
 use super::ClosedForm;

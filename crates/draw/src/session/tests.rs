@@ -7,7 +7,7 @@ use std::fs;
 use std::sync::Arc;
 
 use hustings_protocol::Duration;
-use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_protocol::wagner::fault::{Fault, FaultCause, Side};
 use hustings_protocol::wagner::flips::Flip;
 use hustings_protocol::wagner::{Message, Wagner};
 use tokio::net::TcpStream;
@@ -310,9 +310,13 @@ async fn fault_after_an_election_is_reported_and_is_no_fault() {
     let (table, [(mut m0, status), ..]) = all_sit().await;
     let own = elected(2, 8);
     m0.state(own).ok().unwrap();
-    m0.state(Verdict::Fault(Fault { place: 0, round: 2, cause: Cause::Told { side: Side::Left } }))
-        .ok()
-        .unwrap();
+    m0.state(Verdict::Fault(Fault {
+        place: 0,
+        round: 2,
+        cause: FaultCause::Told { side: Side::Left },
+    }))
+    .ok()
+    .unwrap();
     for place in 1..4 {
         let statement = signs(&table, place, &m0, own);
         m0.on_statement(Side::Left, &statement).ok().unwrap();
@@ -360,7 +364,7 @@ async fn disk_failure_is_a_fault_reported_to_all_at_once() {
     for status in honest {
         assert_eq!(status.state, State::Fault, "{status:?}");
         let told = status.reports.iter().map(|it| (&*it.by, it.cause));
-        assert!(told.into_iter().any(|it| it == ("m3", Cause::Withdrawn)), "{status:?}");
+        assert!(told.into_iter().any(|it| it == ("m3", FaultCause::Withdrawn)), "{status:?}");
     }
 }
 

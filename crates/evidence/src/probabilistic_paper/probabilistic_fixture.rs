@@ -1,8 +1,10 @@
 //! The fixture of the report's elections: its model, put into the simulator.
 
 use hustings_protocol::Duration;
-use hustings_protocol::probabilistic::{Config, LastRound, Probabilistic, Recall, Reply, Strategy};
-use hustings_sim::probabilistic::{Run, Trial, elect};
+use hustings_protocol::probabilistic::{
+    Config, LastRound, Probabilistic, Recall, ReplyRule, Strategy,
+};
+use hustings_sim::probabilistic::{ProbabilisticRun as Run, ProbabilisticTrial as Trial, elect};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_theory::probabilistic::Model;
 
@@ -25,7 +27,7 @@ pub(super) struct Plan {
     pub(super) k: u32,
     pub(super) rounds: u16,
     pub(super) recall: Recall,
-    pub(super) reply: Reply,
+    pub(super) reply: ReplyRule,
 }
 
 impl Plan {
@@ -35,7 +37,7 @@ impl Plan {
             k: Strategy::DOCUMENT.first,
             rounds: Strategy::DOCUMENT.rounds,
             recall,
-            reply: Reply::Worse,
+            reply: ReplyRule::Worse,
         }
     }
 

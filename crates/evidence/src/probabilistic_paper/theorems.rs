@@ -1,8 +1,8 @@
 //! P4, P5 and P6: the theorems of section 4.
 
-use hustings_protocol::probabilistic::{Message, Probabilistic, Recall, Reply};
+use hustings_protocol::probabilistic::{Message, Probabilistic, Recall, ReplyRule};
 use hustings_protocol::{Instant, MemberId};
-use hustings_sim::probabilistic::{Run, elect_traced};
+use hustings_sim::probabilistic::{ProbabilisticRun as Run, elect_traced};
 use hustings_sim::statistics::Sample;
 use hustings_sim::{Event, Scratch, Trace, Verb, Who};
 use hustings_theory::probabilistic::cost::{
@@ -165,7 +165,7 @@ pub(super) fn p6(fixture: &ProbabilisticFixture<'_>) -> Result<Evidence, Experim
     let mut evidence = Evidence::default();
     let (mut unicasts, mut multicasts, mut literally) = (Vec::new(), Vec::new(), Vec::new());
     for &k in ks {
-        let plan = Plan { reply: Reply::Literal, ..Plan::round(k) };
+        let plan = Plan { reply: ReplyRule::Literal, ..Plan::round(k) };
         let to_the_letter = fixture.runs(count, &model, plan)?;
         let is_within =
             |members: u32, unicasts: u64| unicasts as f64 <= f64::from(members).powi(3) / 2.0;

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use hustings_sim::statistics::{Kind, Sample};
-use hustings_sim::wagner::{Aim, Cheat, Run};
+use hustings_sim::wagner::{Aim, Cheat, DrawRun as Run};
 use hustings_theory::wagner::election::{cost, printed_bound, stages_exceed};
 use hustings_theory::wagner::informal::{Parity, Sees, best_cheater, printed_cheater};
 use hustings_theory::wagner::stall::{StallLimit, endless, false_alarm};

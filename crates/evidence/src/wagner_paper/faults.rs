@@ -2,7 +2,7 @@
 
 use hustings_protocol::wagner::Config;
 use hustings_sim::statistics::{Kind, Sample};
-use hustings_sim::wagner::{Cheat, Run, Trial};
+use hustings_sim::wagner::{Cheat, DrawRun as Run, DrawTrial as Trial};
 use hustings_theory::wagner::{Ring, segment};
 
 use super::super::budget::ExperimentError;

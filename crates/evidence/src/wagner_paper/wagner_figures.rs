@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use hustings_sim::statistics::{Kind, Sample};
-use hustings_sim::wagner::{Aim, Cheat, Run, Trial};
+use hustings_sim::wagner::{Aim, Cheat, DrawRun as Run, DrawTrial as Trial};
 use hustings_theory::wagner::Compare;
 use hustings_theory::wagner::election::{Cost, table};
 use hustings_theory::wagner::informal::{Parity, Sees, best_cheater, printed_cheater};

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use hustings_protocol::Duration;
 use hustings_protocol::wagner::subset::{Compare, Selection};
 use hustings_protocol::wagner::{Config, Ring};
-use hustings_sim::wagner::{Aim, Cheat, FastDraws, Run, Scheme, Seat, Segment, Trial, draw};
+use hustings_sim::wagner::{
+    Aim, Cheat, DrawRun as Run, DrawTrial as Trial, FastDraws, Scheme, Seat, Segment, draw,
+};
 
 use super::super::budget::{Budget, ExperimentError, seed_of};
 use hustings_sim::Memory;

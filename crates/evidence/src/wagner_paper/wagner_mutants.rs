@@ -3,7 +3,7 @@
 
 use hustings_protocol::wagner::Config;
 use hustings_protocol::wagner::subset::{Compare, Selection};
-use hustings_sim::wagner::{Cheat, Segment, Trial};
+use hustings_sim::wagner::{Cheat, DrawTrial as Trial, Segment};
 
 use super::super::assert_refuted::{assert_own_check_fails, mutants};
 use super::wagner_fixture::WagnerFixture;

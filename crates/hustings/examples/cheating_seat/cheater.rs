@@ -3,7 +3,7 @@
 //! Cheaters communicate outside the protocol over the link between them, on which they have nothing
 //! else to send. There are therefore at most two.
 
-use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_protocol::wagner::fault::{Fault, FaultCause, Side};
 use hustings_protocol::wagner::{Config, DrawOutcome, Message, Timer};
 use hustings_protocol::{
     Candidate, Duration, Input, Instant, Io, MemberId, NoRequest, Protocol, View,
@@ -43,7 +43,7 @@ impl Cheater {
             (_, Some(side)) => DrawOutcome::Fault(Fault {
                 place: self.place,
                 round: 1,
-                cause: Cause::Told { side },
+                cause: FaultCause::Told { side },
             }),
             (Some(leader), None) => DrawOutcome::Nominee(Candidate::new(leader.0, 0)),
             (None, None) => return,

@@ -206,10 +206,10 @@ struct StormIo<'a> {
 
 impl StormIo<'_> {
     /// True if the member is alive for the next effect.
-    fn incarnations(&mut self) -> bool {
-        let incarnations = self.left > 0;
+    fn is_alive(&mut self) -> bool {
+        let is_alive = self.left > 0;
         self.left = self.left.saturating_sub(1);
-        incarnations
+        is_alive
     }
 }
 
@@ -235,7 +235,7 @@ impl<S: Sut> Io<S> for StormIo<'_> {
     }
 
     fn unicast(&mut self, to: MemberId, message: Message) {
-        if self.incarnations() {
+        if self.is_alive() {
             self.done.sent.push((to, message));
         }
     }
@@ -256,7 +256,7 @@ impl<S: Sut> Io<S> for StormIo<'_> {
     }
 
     fn save(&mut self, state: Durable) {
-        if self.incarnations() {
+        if self.is_alive() {
             *self.disk = Some(Saved::Initialised(state));
         }
     }

@@ -272,15 +272,8 @@ impl ClassElection {
             self.phase = Phase::Resting(0);
             return;
         }
-        let key = match io.config().algorithm {
-            Algorithm::Bolot => io.rng().next_u64() as u16,
-            Algorithm::Naive
-            | Algorithm::Basic
-            | Algorithm::SkipReset
-            | Algorithm::Choice(_, _)
-            | Algorithm::History { .. }
-            | Algorithm::Priority => 0,
-        };
+        let is_masked = io.config().algorithm == Algorithm::Bolot;
+        let key = if is_masked { io.rng().next_u64() as u16 } else { 0 };
         let ask = self.election.open(io.config(), (wanted, c), key);
         self.ask(ask, session, io);
     }

@@ -6,7 +6,7 @@ use super::call::ValidCall;
 use super::candidacy::Candidacy;
 use super::coin::{Draws, Toss};
 use super::{
-    Algorithm, Change, Coin, Council, CouncilOutcome, Feedback, Held, Message, Reply, Seat,
+    Algorithm, Change, Coin, Council, CouncilOutcome, Feedback, Message, Reply, Seat, SeatClaim,
     Standing, Timer,
 };
 use crate::{Instant, Io, MemberId};
@@ -314,7 +314,7 @@ impl Host {
         }
     }
 
-    fn held(&self, session: Session, place: u8) -> Held {
-        Held { session: session.number, class: self.class, place }
+    fn held(&self, session: Session, place: u8) -> SeatClaim {
+        SeatClaim { session: session.number, class: self.class, place }
     }
 }

@@ -21,9 +21,9 @@ pub enum Message {
     /// The heartbeat: the seats that stand. From the centre to all.
     Standing(Standing),
     /// The host holds its seat. To the centre.
-    Present(Held),
+    Present(SeatClaim),
     /// The host gives up its seat. To the centre.
-    Farewell(Held),
+    Farewell(SeatClaim),
 }
 
 /// The centre's message at the beginning of a round.
@@ -100,7 +100,7 @@ pub struct Standing {
 
 /// A seat, in a message of its holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct SeatClaim {
     /// The session.
     pub session: u64,
     /// The class.

@@ -3,10 +3,9 @@
 use rand_core::Rng;
 
 use super::poll::Poll;
-use super::post::Post;
 use super::{
-    Ballot, BallotOwner, Fence, Held, LONGEST_WAIT, Message, Question, Refused, Request, Tenure,
-    TenureOutcome, Timer, counter,
+    Ballot, BallotOwner, Fence, Held, LONGEST_WAIT, Message, Post, Question, Refused, Request,
+    Tenure, TenureOutcome, Timer, counter,
 };
 use crate::{Duration, Instant, Io, MemberId};
 

@@ -17,18 +17,18 @@ use hustings_protocol::{
 };
 use rand_core::{Infallible, Rng, TryRng};
 
-use super::{Run, Trial, round_time};
+use super::{DrawRun, DrawTrial, round_time};
 use crate::{Seeds, Stream};
 
 /// The order in which the members of a ring flip, for all rounds asked for.
 pub struct FastDraws {
-    trial: Trial,
+    trial: DrawTrial,
     ring: Mutex<UndecidedRing>,
 }
 
 impl FastDraws {
     /// The order for `trial`; `None` if a fault may happen in it.
-    pub fn of(trial: &Trial) -> Option<Self> {
+    pub fn of(trial: &DrawTrial) -> Option<Self> {
         let config = trial.config;
         let waits_long_enough = config.respond_within.is_none_or(|limit| limit > trial.hop);
         let is_fault_free = trial.cheaters.is_empty()
@@ -42,8 +42,8 @@ impl FastDraws {
     }
 
     /// Executes the run with `seeds`; `None` if it does not end within the trial's rounds.
-    pub fn draw(&self, seeds: Seeds) -> Option<Run> {
-        let Trial { members, config, hop, most_rounds, .. } = self.trial;
+    pub fn draw(&self, seeds: Seeds) -> Option<DrawRun> {
+        let DrawTrial { members, config, hop, most_rounds, .. } = self.trial;
         let mut rng = seeds.rng(Stream::Members);
         let mut leader = Leader::selecting(members, config.selection);
         let mut heads = Places::none(members);
@@ -64,7 +64,7 @@ impl FastDraws {
                 // Each member sends to both neighbours, which receive it one hop later.
                 None => (2 * all, members, time + hop),
             };
-            return Some(Run {
+            return Some(DrawRun {
                 leader: elected,
                 stages: leader.stages(),
                 flips: leader.flips(),

@@ -5,7 +5,7 @@ use hustings_protocol::council::{
     Knowledge, Message, Search, Seats,
 };
 use hustings_protocol::{Duration, Instant, MemberId, Priority};
-use hustings_sim::council::{Trial, elect};
+use hustings_sim::council::{CouncilTrial, elect};
 use hustings_sim::{
     Boot, Delay, Detection, Event, Network, Reordering, Scratch, Seeds, Setup, Trace, Verb, Who,
     World,
@@ -274,7 +274,7 @@ fn each_class_has_its_own_council() {
             ROUND,
         )
     };
-    let trial = Trial::new(300, config);
+    let trial = CouncilTrial::new(300, config);
     for run in 0..50 {
         let (it, _) = elect(&trial, Seeds::new(15, run), Scratch::default());
         assert!((6..=12).contains(&it.seats), "{it:?}");

@@ -11,8 +11,8 @@ fn seat(config: Config) -> Desk<Probabilistic> {
     Desk::new(Candidate::new(5, 5), Probabilistic::new(), config, 1)
 }
 
-fn round(sequence: u64, number: u16) -> Round {
-    Round { sequence, number }
+fn round(sequence: u64, number: u16) -> RoundId {
+    RoundId { sequence, number }
 }
 
 /// A member of a group of one thousand, in a round in which all relay.
@@ -232,7 +232,7 @@ fn nonsense(desk: &mut Desk<Probabilistic>, rng: &mut impl Rng) -> Input<Probabi
     };
     let mut draw = || rng.next_u64();
     let candidate = Candidate::new(any(&mut draw), any(&mut draw));
-    let round = Round { sequence: any(&mut draw), number: any(&mut draw) as u16 };
+    let round = RoundId { sequence: any(&mut draw), number: any(&mut draw) as u16 };
     let k = any(&mut draw) as u32;
     let message = match draw() % 7 {
         0 => Message::Initiation { round, k, after: Duration(any(&mut draw)) },

@@ -4,7 +4,7 @@ use hustings_protocol::Duration;
 use hustings_protocol::council::{
     self as protocol, Algorithm, Config, Estimate, Knowledge, MOST_SEATS, Seats,
 };
-use hustings_sim::council::{Stay, Trial};
+use hustings_sim::council::{CouncilTrial as Trial, Stay};
 use hustings_theory::council as theory;
 use hustings_theory::council::rules::with_best_c;
 
