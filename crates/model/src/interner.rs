@@ -1,5 +1,5 @@
-//! Tables that all threads of a search share: an interner, which gives numbers in place of values so
-//! that states are small and quick to compare, and a cache of results.
+//! Tables that all threads of a search share: an interner, which gives numbers in place of values
+//! so that states are small and quick to compare, and a cache of results.
 
 #![allow(clippy::disallowed_types, reason = "entries are looked up, never iterated")]
 

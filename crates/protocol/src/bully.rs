@@ -35,8 +35,8 @@ pub struct Config {
     /// Time to wait for Coordinator after an Answer: the best member must receive Election, find no
     /// better member, and send Coordinator.
     pub victory_within: Duration,
-    /// With `CheckedAgainstView`, a member names no leader outside its view and none worse than a leader that
-    /// it still sees. It also leaves it to that leader to inform a member that sends Election.
+    /// With `CheckedAgainstView`, a member names no leader outside its view and none worse than a
+    /// leader that it still sees. That leader then informs the members that send Election.
     pub reports: Reports,
     /// The time that a member follows a leader other than the best of its view before it calls an
     /// election. Must be longer than the failure detector needs to remove dead members; otherwise

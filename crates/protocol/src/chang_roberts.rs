@@ -35,9 +35,9 @@ use crate::{
 pub struct Config {
     /// The part of a caller in its own election.
     pub initiator: Initiator,
-    /// With `CheckedAgainstView`, a member also drops messages about members outside its view and contests an
-    /// Elected for a member worse than itself. It accepts no election as won that missed a better
-    /// member.
+    /// With `CheckedAgainstView`, a member also drops messages about members outside its view and
+    /// contests an Elected for a member worse than itself. It accepts no election as won that
+    /// missed a better member.
     pub reports: Reports,
     /// Time to wait for a due Elected before calling an election (again). A whole election takes up
     /// to 3N delays: a shorter time only adds messages.

@@ -23,8 +23,9 @@
 //! - [`WireBits`] is the feedback, [`Candidacy`] the memory of a host during an election.
 //! - `host.rs` has the host's actions (Figs. 3, 8, 12), `election.rs` the centre's steps from one
 //!   count to the next (Figs. 4, 9, 13, 16), [`Estimate`] the search without a known `n`.
-//! - `seat_table.rs` has the table of seats, `class_election.rs` the rounds and beats of one class, `centre.rs`
-//!   those of all classes, `round_timeout.rs` the length of rounds, `threshold.rs` seats by priority.
+//! - `seat_table.rs` has the table of seats, `class_election.rs` the rounds and beats of one class,
+//!   `centre.rs` those of all classes, `round_timeout.rs` the length of rounds, `threshold.rs`
+//!   seats by priority.
 //! - `calls.rs` has the replies that hosts can give; [`audit`](audit()) and [`replay`](replay())
 //!   check that no host was favoured.
 //!

@@ -33,8 +33,8 @@ use crate::{
 /// The policies for cases that the slides leave open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// With `CheckedAgainstView`, a member also contests a coordinator worse than itself, and an initiator
-    /// announces only the best member of its view.
+    /// With `CheckedAgainstView`, a member also contests a coordinator worse than itself, and an
+    /// initiator announces only the best member of its view.
     pub reports: Reports,
     /// Time to wait for a due message before calling an election (again). It must be longer than a
     /// lap of up to N delays; otherwise no list returns before its initiator calls again. An

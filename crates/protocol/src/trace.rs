@@ -46,13 +46,13 @@ pub const IDENTITY_FIELDS: &[&str] = &["id", "ids", "about"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AnyOutcome {
-    /// Of an election.
+    /// An outcome of an election.
     Election(ElectionOutcome),
-    /// Of a draw.
+    /// An outcome of a draw.
     Draw(DrawOutcome),
-    /// Of tenure.
+    /// An outcome of tenure.
     Tenure(TenureOutcome),
-    /// Of a council.
+    /// An outcome of a council.
     Council(CouncilOutcome),
 }
 

@@ -74,7 +74,8 @@ pub struct CouncilRun {
 /// Executes one run.
 ///
 /// # Panics
-/// If it does not pass [`CouncilTrial::check`], there are no hosts, or a probability is out of range.
+/// If it does not pass [`CouncilTrial::check`], there are no hosts, or a probability is out of
+/// range.
 pub fn elect(
     trial: &CouncilTrial,
     seeds: Seeds,

@@ -1,4 +1,4 @@
-//! One run from beginning to end, and what is known at its end.
+//! One run from beginning to end, and the state at its end.
 
 use std::collections::BTreeMap;
 

@@ -7,12 +7,13 @@
 //!
 //! # The nouns
 //! - [`World`]: members, messages in flight, timers, the clock. One world is one run.
-//! - [`Setup`], [`Network`], [`Detection`]: what the world is like.
-//! - [`Scenario`]: what befalls it, and when.
-//! - [`Trace`]: the record of all that happened; costs nothing when off.
-//! - [`Seeds`]: where all chance comes from.
-//! - [`trial::Trial`]: an election of [`elections`] under its [`Conditions`]; [`measure`]: many runs of it.
-//! - [`Summary`]: what is known at the end of a run; [`statistics`]: what many runs say.
+//! - [`Setup`], [`Network`], [`Detection`]: the properties of the world.
+//! - [`Scenario`]: a script of faults and starts.
+//! - [`Trace`]: the record of a run; costs nothing when off.
+//! - [`Seeds`]: the source of all randomness.
+//! - [`trial::Trial`]: an election of [`elections`] under its [`Conditions`]; [`measure`]: many runs
+//!   of it.
+//! - [`Summary`]: the state at the end of a run; [`statistics`]: estimates from many runs.
 //!
 //! # Example
 //! Five members, of which the best has crashed; the worst notices, and calls a bully election:

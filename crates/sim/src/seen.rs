@@ -2,8 +2,8 @@
 //!
 //! If dozens of members decide the same, or call the same round, a million members hear it dozens
 //! of times. Nearly all of those copies change nothing. A protocol may declare this
-//! ([`hustings_protocol::Simulated::is_duplicate_of`]). This module then keeps which members have seen which
-//! content, one bit per member.
+//! ([`hustings_protocol::Simulated::is_duplicate_of`]). This module then keeps which members have
+//! seen which content, one bit per member.
 
 use std::collections::VecDeque;
 
