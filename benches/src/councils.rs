@@ -3,7 +3,7 @@
 
 use hustings_protocol::Duration;
 use hustings_protocol::council::{self as protocol, Config};
-use hustings_sim::council::{self, Trial};
+use hustings_sim::council::{self, CouncilTrial as Trial};
 use hustings_sim::{Scratch, Seeds, council_aggregate};
 use hustings_theory::council::optimum::{Goal, best_c};
 use hustings_theory::council::{Algorithm, Election, Estimate, Knowledge, Seats};

@@ -3,8 +3,8 @@
 use hustings_protocol::announce::{Announce, Config as AnnounceConfig};
 use hustings_protocol::probabilistic::{Config, LastRound, Recall, Strategy};
 use hustings_protocol::{Duration, Instant, wagner};
-use hustings_sim::probabilistic::{Trial, elect};
-use hustings_sim::wagner::{FastDraws, Trial as RingTrial};
+use hustings_sim::probabilistic::{ProbabilisticTrial, elect};
+use hustings_sim::wagner::{DrawTrial, FastDraws};
 use hustings_sim::{Delay, Network, Scratch, Seeds, announcing};
 use hustings_theory::wagner::Compare;
 use hustings_theory::wagner::election::table;
@@ -36,8 +36,8 @@ const RARE: f64 = 0.001;
 /// After a round with K = 1, in which perhaps no member is drawn, the next round succeeds.
 const GROWTH_OF_ONE: f64 = 14.0;
 
-fn trial(members: u32, view: f64, loss: f64) -> Trial {
-    Trial {
+fn trial(members: u32, view: f64, loss: f64) -> ProbabilisticTrial {
+    ProbabilisticTrial {
         members,
         view,
         crash: RARE,
@@ -54,7 +54,7 @@ pub(crate) fn by_hash(members: u32, k: u32, loss: f64, seed: u64) -> String {
     let growth = if k == 1 { GROWTH_OF_ONE } else { Strategy::DOCUMENT.growth };
     let strategy = Strategy { first: k, growth, last: LastRound::Grown, ..Strategy::DOCUMENT };
     let trial = trial(members, 0.5, loss);
-    let trial = Trial { config: Config { strategy, ..trial.config }, ..trial };
+    let trial = ProbabilisticTrial { config: Config { strategy, ..trial.config }, ..trial };
     let (run, nanos) = timed(|| elect(&trial, Seeds::new(seed, 0), Scratch::default()).0);
     format!("{} {} {nanos} {}", run.unicasts + run.multicasts, peak_kilobytes(), run.rounds)
 }
@@ -75,7 +75,7 @@ pub(crate) fn figure_5(runs: u64) -> (usize, f64) {
     timed(|| {
         let mut scratch = Scratch::default();
         for (place, recall) in places.iter().flat_map(|it| rules.map(|rule| (it, rule))) {
-            let trial = Trial { config: Config { recall, ..place.config }, ..*place };
+            let trial = ProbabilisticTrial { config: Config { recall, ..place.config }, ..*place };
             for run in 0..runs {
                 (_, scratch) = elect(&trial, Seeds::new(1, run), scratch);
             }
@@ -90,7 +90,7 @@ const MOST_ROUNDS: u32 = 10_000;
 /// messages. A test of the simulator shows that these are the same draws. Returns the number of
 /// draws with a leader, and the CPU time.
 pub(crate) fn on_ring(members: u32, draws: u32, seed: u64) -> (usize, f64) {
-    let trial = RingTrial {
+    let trial = DrawTrial {
         members,
         config: wagner::Config::field(Duration::from_secs(60)),
         cheaters: Vec::new(),

@@ -2,7 +2,8 @@
 
 use hustings_protocol::chang_roberts::{ChangRoberts, Config};
 use hustings_protocol::{
-    Duration, Input, Instant, Io, Message, NoRequest, Priority, Protocol, Timer,
+    Duration, Input, Instant, Io, Message, NoOutcome, NoRequest, Priority, Protocol, Simulated,
+    Timer,
 };
 use hustings_sim::classics::Layout;
 use hustings_sim::wheel::{Due, Wheel};
@@ -69,6 +70,7 @@ impl Protocol for Beacon {
     type Message = Announcement;
     type Timer = BeaconTimer;
     type Durable = ();
+    type Outcome = NoOutcome;
     type Request = NoRequest;
 
     #[inline(always)]
@@ -87,6 +89,8 @@ impl Protocol for Beacon {
         }
     }
 }
+
+impl Simulated for Beacon {}
 
 /// One announcement per second to each listener, until about `messages` were delivered.
 pub(crate) fn beacon(listeners: u32, loss: f64, delay: Delay, messages: u64) -> u64 {

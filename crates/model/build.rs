@@ -13,7 +13,7 @@ use std::{env, fs};
 
 /// The modules of which a version has its own copy. It shares all others, so that all versions
 /// exchange the same messages.
-const OWN: &[&str] = &["nominee", "poll", "post", "query", "voter"];
+const OWN: &[&str] = &["nominee", "poll", "query", "voter"];
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -37,7 +37,7 @@ fn main() -> Result<()> {
         writeln!(text, "{}pub mod {name} {{\n{}\n}}\n", made.description, made.code)?;
         names.push(name);
     }
-    writeln!(text, "crate::subject::subjects!({});", names.join(", "))?;
+    writeln!(text, "crate::sut::impl_sut!({});", names.join(", "))?;
     let version = |name: &String| {
         let title = name.replace('_', "-");
         format!("crate::storm::Version::of::<{name}::Tenure>(\"{title}\")")

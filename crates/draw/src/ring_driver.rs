@@ -6,9 +6,9 @@
 use std::convert::Infallible;
 
 use hustings_protocol::wagner::fault::Side;
-use hustings_protocol::wagner::{Config, Message, Timer, Wagner};
+use hustings_protocol::wagner::{Config, DrawOutcome, Message, Timer, Wagner};
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, NoRequest, Outcome, Protocol, Roster, View,
+    Candidate, Duration, Input, Instant, Io, MemberId, NoRequest, Protocol, Roster, View,
 };
 use rand_core::{Rng, TryRng};
 
@@ -17,7 +17,14 @@ use super::ring::{self, Ring, Sides};
 
 /// A protocol that can run on the ring: Wagner's, or a cheater's.
 pub trait RingMember:
-    Protocol<Config = Config, Message = Message, Timer = Timer, Durable = (), Request = NoRequest>
+    Protocol<
+        Config = Config,
+        Message = Message,
+        Timer = Timer,
+        Durable = (),
+        Outcome = DrawOutcome,
+        Request = NoRequest,
+    >
 {
 }
 
@@ -27,6 +34,7 @@ impl<P> RingMember for P where
             Message = Message,
             Timer = Timer,
             Durable = (),
+            Outcome = DrawOutcome,
             Request = NoRequest,
         >
 {
@@ -47,7 +55,7 @@ pub(super) enum Effect {
     /// The protocol sends a message to one side.
     Send { side: Side, message: Message },
     /// The protocol reports an outcome.
-    Report(Outcome),
+    Report(DrawOutcome),
 }
 
 /// A protocol at one place on the ring, with its inputs and effects.
@@ -201,7 +209,7 @@ impl<P: RingMember, C: Randomness> Io<P> for RingIo<C> {
 
     fn save(&mut self, (): ()) {}
 
-    fn report(&mut self, outcome: Outcome) {
+    fn report(&mut self, outcome: DrawOutcome) {
         self.record(Effect::Report(outcome));
     }
 }

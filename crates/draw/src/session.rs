@@ -8,7 +8,7 @@ use std::io;
 use std::time::Duration as StdDuration;
 
 use hustings_protocol::wagner::Message;
-use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_protocol::wagner::fault::{Fault, FaultCause, Side};
 use hustings_protocol::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -360,7 +360,7 @@ impl<P: RingMember> Session<P> {
         let fault = Fault {
             place: self.ends.place,
             round: (self.traffic.left.sent / u64::from(self.ends.ring.len())) as u32 + 1,
-            cause: Cause::Withdrawn,
+            cause: FaultCause::Withdrawn,
         };
         for side in Side::BOTH {
             self.send(side, Message::Fault, self.transcript.state());
@@ -448,7 +448,7 @@ impl<P: RingMember> Session<P> {
     /// Faults that other members noticed themselves and signed.
     fn reports(&self) -> impl Iterator<Item = Evidence> {
         self.result_votes.of_others().filter_map(|it| match it.verdict {
-            Verdict::Fault(fault) if !matches!(fault.cause, Cause::Told { .. }) => {
+            Verdict::Fault(fault) if !matches!(fault.cause, FaultCause::Told { .. }) => {
                 Some(Evidence::new(&self.ends.ring, fault))
             }
             Verdict::Fault(_) | Verdict::Elected { .. } => None,

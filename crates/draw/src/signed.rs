@@ -12,8 +12,8 @@
 
 use std::ops::Deref;
 
-use hustings_protocol::Outcome;
 use hustings_protocol::wagner;
+use hustings_protocol::wagner::DrawOutcome;
 use hustings_protocol::wagner::fault::Fault;
 use serde::{Deserialize, Serialize};
 
@@ -167,19 +167,13 @@ pub(super) enum Verdict {
 impl Verdict {
     /// The verdict that follows from an outcome of the protocol, for a member that has sent
     /// `messages` to its left.
-    pub(super) fn of(outcome: Outcome, messages: u64) -> Option<Self> {
+    pub(super) fn of(outcome: DrawOutcome, messages: u64) -> Option<Self> {
         match outcome {
-            Outcome::Nominee(leader) => {
+            DrawOutcome::Nominee(leader) => {
                 Some(Self::Elected { leader: ring::place(leader.id), messages })
             }
-            Outcome::Fault(fault) => Some(Self::Fault(fault)),
-            Outcome::Standing { .. }
-            | Outcome::Vacant
-            | Outcome::DuplicateIdentity
-            | Outcome::Council(_)
-            | Outcome::TenureGained { .. }
-            | Outcome::TenureLost { .. }
-            | Outcome::TenureRefused(_) => None, // not part of a draw
+            DrawOutcome::Fault(fault) => Some(Self::Fault(fault)),
+            DrawOutcome::Standing { .. } | DrawOutcome::Vacant => None,
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use hustings_protocol::wagner::Message;
-use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_protocol::wagner::fault::{Fault, FaultCause, Side};
 use hustings_protocol::wagner::flips::Flip;
 use serde::Serialize;
 
@@ -83,7 +83,7 @@ pub struct Evidence {
     /// The Basic round in which it occurred.
     pub round: u32,
     /// The cause.
-    pub cause: Cause,
+    pub cause: FaultCause,
     /// The cause in words.
     pub text: String,
 }
@@ -105,7 +105,7 @@ pub(super) fn in_words(ring: &Ring, Fault { place, round, cause }: Fault) -> Str
     let by = name(place);
     let neighbour = |side| name(ring.neighbour(place, side));
     let what = match cause {
-        Cause::Disagreement { of, from_left, from_right } => format!(
+        FaultCause::Disagreement { of, from_left, from_right } => format!(
             "the flip of {} came as {} from {} and as {} from {}",
             name(of),
             coin(from_left),
@@ -113,30 +113,30 @@ pub(super) fn in_words(ring: &Ring, Fault { place, round, cause }: Fault) -> Str
             coin(from_right),
             neighbour(Side::Right)
         ),
-        Cause::OwnFlip { side, sent, received } => format!(
+        FaultCause::OwnFlip { side, sent, received } => format!(
             "its own flip, {}, came home from {} as {}",
             coin(sent),
             neighbour(side),
             coin(received)
         ),
-        Cause::Nonsense { side, received } => {
+        FaultCause::Nonsense { side, received } => {
             format!("{} sent {}, which has no place there", neighbour(side), show(received))
         }
-        Cause::OutOfTurn { side } => {
+        FaultCause::OutOfTurn { side } => {
             format!(
                 "{} sent more than a member can that waits for both neighbours",
                 neighbour(side)
             )
         }
-        Cause::Silence { side: Some(side) } => {
+        FaultCause::Silence { side: Some(side) } => {
             format!("{} did not answer in time", neighbour(side))
         }
-        Cause::Silence { side: None } => "neither neighbour answered in time".to_owned(),
-        Cause::Stalled { stages } => {
+        FaultCause::Silence { side: None } => "neither neighbour answered in time".to_owned(),
+        FaultCause::Stalled { stages } => {
             format!("all active members flipped alike {}, which may be chance", in_a_row(stages))
         }
-        Cause::Told { side } => format!("{} says that there is a fault", neighbour(side)),
-        Cause::Withdrawn => {
+        FaultCause::Told { side } => format!("{} says that there is a fault", neighbour(side)),
+        FaultCause::Withdrawn => {
             "it withdrew before the draw was over: stopped, or failed by its host".to_owned()
         }
     };

@@ -1,7 +1,7 @@
 //! A model checker for tenure: it explores every run within given bounds.
 //!
 //! It checks [`hustings_protocol::tenure`] itself, not a copy of its rules. This crate implements
-//! `Io` once more, and `stateright` searches. For a [`Setting`] (the bounds) the search either
+//! `Io` once more, and `stateright` searches. For given [`Bounds`] the search either
 //! exhausts the state space and no run breaks a property, or it shows a run that does.
 //!
 //! # The world
@@ -26,23 +26,20 @@
 //! checker accepts it. The original code has no trace of them: the build generates them from its
 //! text (`wrong/*.diff`), and fails if a line that they replace no longer exists.
 
-mod mail;
-mod memory;
-mod registry;
+mod bounds;
+mod interner;
+mod member;
+mod network;
 mod search;
-mod seat;
-mod setting;
-mod sight;
-mod starts;
-mod subject;
+mod sut;
 mod world;
 
-pub mod settings;
 pub mod storm;
+pub mod suites;
 pub mod wrong;
 
-pub use search::{Found, Search};
-pub use setting::{Answers, Clocks, Faults, Others, Rate, Setting};
-pub use sight::Sight;
-pub use subject::{Answer, Subject};
+pub use bounds::{Answers, Bounds, Clocks, Faults, Others, Rate};
+
+pub use search::{Coverage, Found, Search};
+pub use sut::{Answer, Sut};
 pub use world::{Action, State, World};

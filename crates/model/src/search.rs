@@ -1,8 +1,8 @@
-//! The search of a world.
+//! The search of a world, and its coverage.
 
 use stateright::{Checker, HasDiscoveries, Model};
 
-use crate::{Setting, Sight, Subject, World};
+use crate::{Bounds, Sut, World};
 
 /// The result of a search.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Search {
     pub is_exhaustive: bool,
     /// The run that broke a property, if there is one.
     pub found: Option<Found>,
-    sights: Vec<Sight>,
+    covered: Vec<Coverage>,
 }
 
 /// A run that broke a property.
@@ -28,10 +28,10 @@ pub struct Found {
 }
 
 impl Search {
-    /// Searches the world of `setting` until it finds a violation, has seen every state, or has
+    /// Searches the world of `bounds` until it finds a violation, has seen every state, or has
     /// taken `most` steps.
-    pub fn of<S: Subject>(setting: &Setting, threads: usize, most: usize) -> Self {
-        let world: World<S> = World::new(setting.clone());
+    pub fn of<S: Sut>(bounds: &Bounds, threads: usize, most: usize) -> Self {
+        let world: World<S> = World::new(bounds.clone());
         let checker = world
             .checker()
             .threads(threads)
@@ -50,12 +50,51 @@ impl Search {
             depth: checker.max_depth(),
             is_exhaustive: checker.state_count() < most && found.is_none(),
             found,
-            sights: Sight::ALL.iter().copied().filter(|sight| world.has_seen(*sight)).collect(),
+            covered: Coverage::ALL.iter().copied().filter(|event| world.covers(*event)).collect(),
         }
     }
 
     /// True if this happened in at least one run.
-    pub fn has_seen(&self, sight: Sight) -> bool {
-        self.sights.contains(&sight)
+    pub fn covers(&self, event: Coverage) -> bool {
+        self.covered.contains(&event)
+    }
+}
+
+/// An event that happened in at least one run. A search without such events shows nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage {
+    /// A tenure began.
+    Gained,
+    /// A tenure was renewed.
+    Renewed,
+    /// A tenure was renewed by a greater ballot than the one with which it began.
+    Prolonged,
+    /// A tenure began after that of another member.
+    TakenOver,
+    /// A tenure began after another of the same member.
+    Again,
+    /// A tenure began after another one, and after a nominee had restarted.
+    AfterCrash,
+    /// A tenure began after another one, and after a voter had restarted.
+    AfterVotersRestart,
+    /// A tenure began after that of another member, which had handed over.
+    HandedOver,
+}
+
+impl Coverage {
+    /// All events.
+    pub const ALL: [Self; 8] = [
+        Self::Gained,
+        Self::Renewed,
+        Self::Prolonged,
+        Self::TakenOver,
+        Self::Again,
+        Self::AfterCrash,
+        Self::AfterVotersRestart,
+        Self::HandedOver,
+    ];
+
+    pub(crate) fn bit(self) -> u16 {
+        1 << self as u16
     }
 }

@@ -19,28 +19,27 @@
 //! # Properties
 //! The properties must hold after every step, in real time, which no member knows: see [`Broken`].
 
+mod apply;
 mod chance;
 mod clock;
-mod diary;
+mod fault;
 mod group;
-mod happen;
+mod in_flight;
 mod judge;
-mod letters;
-mod season;
-mod seat;
-mod strike;
+mod log;
+mod machine;
+mod network_faults;
+mod storm_run;
 mod tally;
-mod weather;
-mod world;
 
 use hustings_protocol::Duration;
 use hustings_protocol::tenure::{Durable, Tenure};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use diary::Diary;
-use world::StormWorld;
+use log::Log;
+use storm_run::StormRun;
 
-use crate::{Subject, wrong};
+use crate::{Sut, wrong};
 
 pub use judge::{Broken, Holder};
 pub use tally::{Count, Longest, Tally};
@@ -68,7 +67,7 @@ pub struct Run {
 pub struct Version {
     /// The name of the version.
     pub name: &'static str,
-    run: fn(u64, Operator, Diary) -> Run,
+    run: fn(u64, Operator, Log) -> Run,
     operator: Operator,
 }
 
@@ -95,10 +94,10 @@ impl Version {
         ..Self::of::<Tenure>("lost-disk-initialised-with-just-what-others-know")
     };
 
-    pub(crate) const fn of<S: Subject>(name: &'static str) -> Self {
+    pub(crate) const fn of<S: Sut>(name: &'static str) -> Self {
         Self {
             name,
-            run: |seed, operator, diary| StormWorld::<S>::new(seed, operator, diary).run(),
+            run: |seed, operator, log| StormRun::<S>::new(seed, operator, log).run(),
             operator: Durable::replacing,
         }
     }
@@ -116,18 +115,18 @@ impl Version {
 
     /// Runs the storm of a seed.
     pub fn run(&self, seed: u64) -> Run {
-        (self.run)(seed, self.operator, Diary::closed())
+        (self.run)(seed, self.operator, Log::closed())
     }
 
     /// As [`Version::run`], with a log.
     pub fn replay(&self, seed: u64) -> Run {
-        (self.run)(seed, self.operator, Diary::open())
+        (self.run)(seed, self.operator, Log::open())
     }
 
     /// Runs the storms of seeds 1, 2, ... until `messages` messages have arrived, or a promise is
     /// broken. Calls `progress` with the number of messages up to now. The number of threads does
     /// not change the result.
-    pub fn weather(&self, messages: u64, mut progress: impl FnMut(u64)) -> Outcome {
+    pub fn run_many(&self, messages: u64, mut progress: impl FnMut(u64)) -> Outcome {
         let mut outcome = Outcome::default();
         let mut first = 1;
         while outcome.tally.of(Count::Messages) < messages && outcome.broken.is_empty() {

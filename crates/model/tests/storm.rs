@@ -16,7 +16,7 @@ const RAREST: (&str, u64) = ("lost-disk-initialised-with-just-what-others-know",
 
 #[test]
 fn no_storm_breaks_a_promise_and_no_event_is_too_rare() {
-    let outcome = Version::HONEST.weather(4_000_000, |_| {});
+    let outcome = Version::HONEST.run_many(4_000_000, |_| {});
     let replay = "replay a seed: cargo xtask storm --seed SEED";
     assert!(outcome.broken.is_empty(), "{:#?}\n{replay}", outcome.broken);
     assert_eq!(outcome.tally.shortfalls(), [""; 0]);
@@ -34,7 +34,7 @@ fn storms_catch_the_rarest_wrong_version_and_not_the_original() {
 #[test]
 fn storms_catch_every_other_wrong_version() {
     for version in Version::wrong().filter(|version| version.name != RAREST.0) {
-        let outcome = version.weather(MOST_MESSAGES, |_| {});
+        let outcome = version.run_many(MOST_MESSAGES, |_| {});
         let storms = outcome.tally.of(Count::Schedules);
         let (seed, broken) = outcome
             .broken
@@ -80,7 +80,7 @@ fn same_seed_gives_the_same_storm_on_any_number_of_threads() {
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.expect("threads can be started");
-        pool.install(|| Version::HONEST.weather(300_000, |_| {}).tally)
+        pool.install(|| Version::HONEST.run_many(300_000, |_| {}).tally)
     };
     assert_eq!(on(1), on(3));
 }

@@ -1,6 +1,6 @@
 //! Each wrong version breaks a promise, and the checker finds a run that shows it.
 
-use hustings_model::{Answers, Faults, Others, Rate, Search, Setting, Subject, wrong};
+use hustings_model::{Answers, Bounds, Faults, Others, Rate, Search, Sut, wrong};
 use hustings_protocol::Duration;
 use hustings_protocol::tenure::{Durable, Tenure};
 
@@ -9,15 +9,15 @@ const MOST_STEPS: usize = 30_000_000;
 
 /// The original passes within these bounds, and the wrong version does not.
 #[track_caller]
-fn caught<S: Subject>(setting: &Setting) {
-    survives(setting);
-    breaks::<S>(setting);
+fn caught<S: Sut>(bounds: &Bounds) {
+    survives(bounds);
+    breaks::<S>(bounds);
 }
 
 /// The original breaks no property within these bounds.
 #[track_caller]
-fn survives(setting: &Setting) {
-    let honest = Search::of::<Tenure>(setting, 1, MOST_STEPS);
+fn survives(bounds: &Bounds) {
+    let honest = Search::of::<Tenure>(bounds, 1, MOST_STEPS);
     assert!(honest.found.is_none(), "{:#?}", honest.found);
     let (states, is_exhaustive) = (honest.states, honest.is_exhaustive);
     println!("honest: {states} states, exhaustive {is_exhaustive}");
@@ -25,8 +25,8 @@ fn survives(setting: &Setting) {
 
 /// Searches until a property is broken.
 #[track_caller]
-fn breaks<S: Subject>(setting: &Setting) {
-    let search = Search::of::<S>(setting, 1, MOST_STEPS);
+fn breaks<S: Sut>(bounds: &Bounds) {
+    let search = Search::of::<S>(bounds, 1, MOST_STEPS);
     let found = search.found.expect("the wrong version breaks a property");
     let (states, steps) = (search.states, found.steps.len());
     println!("wrong: {states} states, {steps} steps: {}", found.property);
@@ -36,24 +36,24 @@ const NONE: Faults = Faults::NONE;
 
 /// Two units per tick, and a grant of three: a grant of one tick lasts for the next tick, and not
 /// for the one after it.
-const COARSE: Setting = Setting {
+const COARSE: Bounds = Bounds {
     ttl: 3,
     max_ttl: 3,
     voter_rate: Rate { units: 2, ticks: 1 },
     nominee_rate: Rate { units: 2, ticks: 1 },
     ticks: 1,
     others: Others::informed_from(1),
-    ..Setting::small()
+    ..Bounds::small()
 };
 
 /// No time passes.
-const INSTANT: Setting = Setting { ticks: 0, others: Others::informed_from(0), ..Setting::small() };
+const INSTANT: Bounds = Bounds { ticks: 0, others: Others::informed_from(0), ..Bounds::small() };
 
 /// The limits that nominees allow for.
-const DRIFTING: Setting = Setting { others: Others::informed_from(3), ..Setting::drifting() };
+const DRIFTING: Bounds = Bounds { others: Others::informed_from(3), ..Bounds::drifting() };
 
 /// Only their owners distinguish ballots.
-const ONE_COUNTER: Setting = Setting {
+const ONE_COUNTER: Bounds = Bounds {
     counters: 1,
     others: Others::AT_ONCE,
     faults: Faults { releases: 1, ..NONE },
@@ -62,30 +62,30 @@ const ONE_COUNTER: Setting = Setting {
 
 #[test]
 fn promise_not_durable() {
-    let setting = Setting {
+    let bounds = Bounds {
         faults: Faults { voter_restarts: 1, ..NONE },
         ballots: Some(1),
         others: INSTANT.others,
-        ..Setting::small()
+        ..Bounds::small()
     };
-    caught::<wrong::promise_not_durable::Tenure>(&setting);
+    caught::<wrong::promise_not_durable::Tenure>(&bounds);
 }
 
 #[test]
 fn no_quarantine() {
-    let setting = Setting { faults: Faults { voter_restarts: 1, ..NONE }, ..INSTANT };
-    caught::<wrong::no_quarantine::Tenure>(&setting);
+    let bounds = Bounds { faults: Faults { voter_restarts: 1, ..NONE }, ..INSTANT };
+    caught::<wrong::no_quarantine::Tenure>(&bounds);
 }
 
 #[test]
 fn clock_started_at_the_reply() {
-    let setting = Setting { ticks: 2, others: Others::informed_from(2), ..COARSE };
-    caught::<wrong::clock_started_at_the_reply::Tenure>(&setting);
+    let bounds = Bounds { ticks: 2, others: Others::informed_from(2), ..COARSE };
+    caught::<wrong::clock_started_at_the_reply::Tenure>(&bounds);
 }
 
 #[test]
 fn proposals_mixed() {
-    let setting = Setting {
+    let bounds = Bounds {
         ticks: 2,
         ballots: Some(1),
         proposals: 2,
@@ -93,32 +93,31 @@ fn proposals_mixed() {
         answers: Answers::NoRefusals,
         ..COARSE
     };
-    caught::<wrong::proposals_mixed::Tenure>(&setting);
+    caught::<wrong::proposals_mixed::Tenure>(&bounds);
 }
 
 #[test]
 fn grant_shortened() {
-    let setting = Setting { shorter_ttl: Some(1), ballots: Some(1), proposals: 2, ..COARSE };
-    caught::<wrong::grant_shortened::Tenure>(&setting);
+    let bounds = Bounds { shorter_ttl: Some(1), ballots: Some(1), proposals: 2, ..COARSE };
+    caught::<wrong::grant_shortened::Tenure>(&bounds);
 }
 
 #[test]
 fn no_incarnation() {
-    let setting =
-        Setting { nominees: 1, faults: Faults { nominee_restarts: 1, ..NONE }, ..INSTANT };
-    caught::<wrong::no_incarnation::Tenure>(&setting);
+    let bounds = Bounds { nominees: 1, faults: Faults { nominee_restarts: 1, ..NONE }, ..INSTANT };
+    caught::<wrong::no_incarnation::Tenure>(&bounds);
 }
 
 #[test]
 fn release_not_checked() {
-    let setting = Setting {
+    let bounds = Bounds {
         nominees: 3,
         counters: 3,
         ballots: Some(1),
         faults: Faults { releases: 1, ..NONE },
         ..INSTANT
     };
-    caught::<wrong::release_not_checked::Tenure>(&setting);
+    caught::<wrong::release_not_checked::Tenure>(&bounds);
 }
 
 #[test]
@@ -138,8 +137,8 @@ fn live_grant_does_not_refuse() {
 
 #[test]
 fn no_majority_of_promises() {
-    let setting = Setting { answers: Answers::NoRefusals, ..INSTANT };
-    caught::<wrong::no_majority_of_promises::Tenure>(&setting);
+    let bounds = Bounds { answers: Answers::NoRefusals, ..INSTANT };
+    caught::<wrong::no_majority_of_promises::Tenure>(&bounds);
 }
 
 #[test]
@@ -149,64 +148,64 @@ fn deadline_inclusive() {
 
 #[test]
 fn max_ttl_lowered() {
-    let setting = Setting {
+    let bounds = Bounds {
         shorter_ttl: Some(1),
         lower_max_ttl: Some(1),
         ballots: Some(1),
         faults: Faults { voter_restarts: 1, ..NONE },
         ..COARSE
     };
-    caught::<wrong::max_ttl_lowered::Tenure>(&setting);
+    caught::<wrong::max_ttl_lowered::Tenure>(&bounds);
 }
 
 #[test]
 fn promise_not_raised_by_a_grant() {
-    let setting = Setting { counters: 3, proposals: 2, ..INSTANT };
-    caught::<wrong::promise_not_raised_by_a_grant::Tenure>(&setting);
+    let bounds = Bounds { counters: 3, proposals: 2, ..INSTANT };
+    caught::<wrong::promise_not_raised_by_a_grant::Tenure>(&bounds);
 }
 
 #[test]
 fn holding_after_release() {
-    let setting = Setting { faults: Faults { releases: 1, ..NONE }, ..INSTANT };
-    caught::<wrong::holding_after_release::Tenure>(&setting);
+    let bounds = Bounds { faults: Faults { releases: 1, ..NONE }, ..INSTANT };
+    caught::<wrong::holding_after_release::Tenure>(&bounds);
 }
 
 #[test]
 fn lost_disk_initialised_with_just_what_others_know() {
-    let setting = Setting {
+    let bounds = Bounds {
         faults: Faults { lost_disks: 1, ..NONE },
         ballots: Some(1),
         others: INSTANT.others,
-        ..Setting::small()
+        ..Bounds::small()
     };
-    survives(&setting);
+    survives(&bounds);
     let just_the_highest = |highest, max_ttl: Duration| Durable {
         counter: highest,
         ..Durable::replacing(highest, max_ttl)
     };
-    breaks::<Tenure>(&Setting { replacing: just_the_highest, ..setting });
+    breaks::<Tenure>(&Bounds { replacing: just_the_highest, ..bounds });
 }
 
 /// A voter loses its disk for the second time. The answers to its first query were recorded, and
 /// arrive before the new ones.
 #[test]
 fn answers_not_bound() {
-    let setting = Setting {
+    let bounds = Bounds {
         faults: Faults { lost_disks: 1, ..NONE },
         recorded: Some(0),
         counters: 1,
         ballots: Some(1),
         others: Others { from: 2, knowing: 0 },
         answers: Answers::NoRefusals,
-        ..Setting::small()
+        ..Bounds::small()
     };
-    caught::<wrong::answers_not_bound::Tenure>(&setting);
+    caught::<wrong::answers_not_bound::Tenure>(&bounds);
 }
 
 #[test]
 fn counter_followed_anywhere() {
-    let setting = Setting { faults: Faults { forgeries: 1, ..NONE }, ..INSTANT };
-    caught::<wrong::counter_followed_anywhere::Tenure>(&setting);
+    let bounds = Bounds { faults: Faults { forgeries: 1, ..NONE }, ..INSTANT };
+    caught::<wrong::counter_followed_anywhere::Tenure>(&bounds);
 }
 
 #[test]
@@ -221,21 +220,21 @@ fn equal_counter_accepted() {
 
 #[test]
 fn fence_kept_after_a_lapse() {
-    let setting = Setting { nominees: 1, proposals: 2, ..Setting::small() };
-    caught::<wrong::fence_kept_after_a_lapse::Tenure>(&setting);
+    let bounds = Bounds { nominees: 1, proposals: 2, ..Bounds::small() };
+    caught::<wrong::fence_kept_after_a_lapse::Tenure>(&bounds);
 }
 
 #[test]
 fn ballot_goes_on_after_a_lapse() {
-    let setting = Setting { nominees: 1, ticks: 2, proposals: 2, ..COARSE };
-    caught::<wrong::ballot_goes_on_after_a_lapse::Tenure>(&setting);
+    let bounds = Bounds { nominees: 1, ticks: 2, proposals: 2, ..COARSE };
+    caught::<wrong::ballot_goes_on_after_a_lapse::Tenure>(&bounds);
 }
 
 #[test]
 fn release_retires_one_ballot() {
-    let setting =
-        Setting { nominees: 1, proposals: 2, faults: Faults { releases: 1, ..NONE }, ..INSTANT };
-    caught::<wrong::release_retires_one_ballot::Tenure>(&setting);
+    let bounds =
+        Bounds { nominees: 1, proposals: 2, faults: Faults { releases: 1, ..NONE }, ..INSTANT };
+    caught::<wrong::release_retires_one_ballot::Tenure>(&bounds);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::fmt::Debug;
 
 use hustings_protocol::trace::Line;
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Message, Outcome, Protocol, Roster, Timer,
+    Candidate, Duration, ElectionOutcome, Input, Instant, Io, MemberId, Protocol, Roster, Timer,
     View, ViewChange,
 };
 use rand_core::Rng;
@@ -25,7 +25,7 @@ use crate::seal::Rejected;
 
 /// An action that a protocol requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
+pub enum Effect<O = ElectionOutcome> {
     /// Sends to one member.
     Unicast {
         /// The receiver.
@@ -41,7 +41,7 @@ pub enum Effect {
     /// Makes the state durable before any later effect is carried out.
     Save(Vec<u8>),
     /// Reports an outcome to the user.
-    Report(Outcome),
+    Report(O),
     /// A message came from, or named, this member. A partial view may add it.
     Meet(Candidate),
 }
@@ -56,7 +56,7 @@ pub enum Hint {
 }
 
 /// One member's side of an election, for any protocol.
-pub trait ElectionDriver: Send {
+pub trait ElectionDriver<O = ElectionOutcome>: Send {
     /// Starts the member.
     fn start(&mut self, now: Instant);
     /// Handles a message.
@@ -83,8 +83,11 @@ pub trait ElectionDriver: Send {
     /// The fraction of the leader's messages that is lost, if the protocol measures it.
     fn measured_loss(&self) -> Option<f64>;
     /// Takes the effects of the last inputs.
-    fn take_effects(&mut self) -> Vec<Effect>;
+    fn take_effects(&mut self) -> Vec<Effect<O>>;
 }
+
+/// Reads the number of followers that a message claims.
+type CountFollowers<P> = fn(&<P as Protocol>::Message) -> Option<u16>;
 
 /// The driver of a member that runs `P`.
 pub struct Driver<P: Protocol> {
@@ -94,6 +97,8 @@ pub struct Driver<P: Protocol> {
     hint_to_request: Option<fn(Hint) -> P::Request>,
     /// Reads the loss that the protocol has measured; none if it measures none.
     measures: Option<fn(&P) -> Option<f64>>,
+    /// Reads the followers that a leader's message claims; none if no message claims any.
+    counts_followers: Option<CountFollowers<P>>,
 }
 
 /// The state behind the driver's implementation of [`Io`].
@@ -105,7 +110,7 @@ struct DriverIo<P: Protocol> {
     view: Roster,
     /// The time at which each timer fires, by index.
     timers: Vec<Option<Instant>>,
-    effects: Vec<Effect>,
+    effects: Vec<Effect<P::Outcome>>,
     recorder: Option<Recorder>,
 }
 
@@ -137,6 +142,7 @@ where
             },
             hint_to_request: None,
             measures: None,
+            counts_followers: None,
         }
     }
 
@@ -148,6 +154,11 @@ where
     /// Reads the measured loss with `measures`.
     pub fn measuring(self, measures: fn(&P) -> Option<f64>) -> Self {
         Self { measures: Some(measures), ..self }
+    }
+
+    /// Reads the followers that a leader's message claims with `counts_followers`.
+    pub fn counting_followers(self, counts_followers: CountFollowers<P>) -> Self {
+        Self { counts_followers: Some(counts_followers), ..self }
     }
 
     fn step(&mut self, now: Instant, input: Input<P>) {
@@ -186,12 +197,13 @@ where
     }
 }
 
-impl<P> ElectionDriver for Driver<P>
+impl<P> ElectionDriver<P::Outcome> for Driver<P>
 where
     P: Protocol + Send,
     P::Config: Send,
     P::Message: Serialize + DeserializeOwned,
     P::Durable: Serialize,
+    P::Outcome: Send,
     P::Timer: Debug,
 {
     fn start(&mut self, now: Instant) {
@@ -207,8 +219,7 @@ where
     }
 
     fn follower_count(&self, message: &[u8]) -> Option<u16> {
-        let message = postcard::from_bytes::<P::Message>(message);
-        message.ok()?.follower_count()
+        self.counts_followers?(&postcard::from_bytes(message).ok()?)
     }
 
     fn view_changed(&mut self, now: Instant, change: ViewChange) {
@@ -263,7 +274,7 @@ where
         self.measures.and_then(|measures| measures(&self.protocol))
     }
 
-    fn take_effects(&mut self) -> Vec<Effect> {
+    fn take_effects(&mut self) -> Vec<Effect<P::Outcome>> {
         std::mem::take(&mut self.world.effects)
     }
 }
@@ -273,7 +284,7 @@ where
     P::Message: Serialize,
 {
     /// Passes a line to the recorder. Without a recorder the line is not built.
-    fn record<'a>(&self, line: impl FnOnce(MemberId) -> Line<&'a P::Message>)
+    fn record<'a>(&self, line: impl FnOnce(MemberId) -> Line<&'a P::Message, P::Outcome>)
     where
         P::Message: 'a,
     {
@@ -338,7 +349,7 @@ where
         self.effects.push(Effect::Save(encode(&state)));
     }
 
-    fn report(&mut self, outcome: Outcome) {
+    fn report(&mut self, outcome: P::Outcome) {
         self.record(|me| Line::outcome(self.now, me, outcome));
         self.effects.push(Effect::Report(outcome));
     }
@@ -353,7 +364,7 @@ mod tests {
     use super::{Driver, Effect, ElectionDriver};
     use crate::record::Recorder;
     use hustings_protocol::bully::{Bully, Config, Message};
-    use hustings_protocol::{Candidate, Duration, Instant, MemberId, Outcome, ViewChange};
+    use hustings_protocol::{Candidate, Duration, ElectionOutcome, Instant, MemberId, ViewChange};
     use rand_core::SeedableRng;
     use rand_xoshiro::Xoshiro256PlusPlus;
     use std::path::Path;
@@ -378,7 +389,7 @@ mod tests {
         election.pass(due);
         let effects = election.take_effects();
         assert!(
-            effects.contains(&Effect::Report(Outcome::Nominee(me))),
+            effects.contains(&Effect::Report(ElectionOutcome::Nominee(me))),
             "nobody answered: {effects:?}"
         );
         election.pass(due);

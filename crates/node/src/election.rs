@@ -33,7 +33,7 @@ pub(crate) fn election(
         ProtocolConfig::Announce(config) => {
             let announce = Announce::new(Some(incarnations_before));
             let driver = Driver::new(me, announce, config, rng, recorder);
-            Box::new(driver.measuring(Announce::measured_loss))
+            Box::new(measured(driver))
         }
         ProtocolConfig::Bully(config) => {
             Box::new(Driver::new(me, Bully::new(), config, rng, recorder))
@@ -54,6 +54,11 @@ pub(crate) fn election(
         }
         ProtocolConfig::NoElection => Box::new(Nothing),
     }
+}
+
+/// Lets the driver read what the announce family measures and claims.
+fn measured(driver: Driver<Announce>) -> Driver<Announce> {
+    driver.measuring(Announce::measured_loss).counting_followers(announce::Message::follower_count)
 }
 
 /// The driver of a member of a group without elections.
@@ -123,7 +128,7 @@ pub(crate) fn observer(
                 ..config
             };
             let driver = Driver::new(nobody, Announce::new(None), config, rng, recorder);
-            Some(Box::new(driver.measuring(Announce::measured_loss)))
+            Some(Box::new(measured(driver)))
         }
         ProtocolConfig::Bully(_)
         | ProtocolConfig::ChangRoberts(_)

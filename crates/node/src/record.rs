@@ -54,7 +54,7 @@ impl Recorder {
     }
 
     /// Records a line. Never waits.
-    pub fn record(&self, line: &Line<impl Serialize>) {
+    pub fn record(&self, line: &Line<impl Serialize, impl Serialize>) {
         if self.target.is_stopped() {
             return;
         }

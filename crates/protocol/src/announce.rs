@@ -34,8 +34,8 @@
 //! not restart the listen timer. [`Heartbeat::Ignored`] shows the effect.
 
 mod config;
-mod departed;
 mod farewell;
+mod goodbyes;
 mod leader_query;
 mod leaders;
 mod loss;
@@ -48,11 +48,11 @@ pub use message::{Claim, Message};
 pub use wake::{PriorityScale, Wake};
 
 use crate::{
-    Candidate, Duration, Input, Instant, Io, MemberId, NoRequest, Outcome, Priority, Protocol,
-    View, ViewChange,
+    Candidate, Duration, ElectionOutcome, Input, Instant, Io, MemberId, NoRequest, Priority,
+    Protocol, Simulated, View, ViewChange,
 };
-use departed::Goodbyes;
 use farewell::Farewell;
+use goodbyes::Goodbyes;
 use leaders::{KnownLeader, Leaders};
 use loss::LossEstimate;
 
@@ -172,22 +172,8 @@ impl Protocol for Announce {
     type Message = Message;
     type Timer = Timer;
     type Durable = u32;
+    type Outcome = ElectionOutcome;
     type Request = NoRequest;
-    const SELECTIVE: bool = true;
-
-    /// By the chapter's rules a member ignores every candidate that is not better than the best
-    /// that it knows.
-    #[inline]
-    fn ignores_up_to(&self, me: Candidate, config: &Config) -> Option<Candidate> {
-        let own = Candidate { priority: self.priority, id: me.id };
-        match self.phase {
-            _ if !config.ignores_worse_candidates() => None,
-            Phase::Idle | Phase::Refused => Some(Candidate::BEYOND_ALL),
-            Phase::Suppressed { .. } | Phase::Leading { .. } => Some(own),
-            Phase::Following => self.leaders.best(),
-            Phase::Asking => None,
-        }
-    }
 
     #[inline]
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -210,6 +196,29 @@ impl Protocol for Announce {
             // Announcements show which members are up. A second start changes nothing.
             (Input::ViewChanged(_) | Input::Start | Input::Timer(_), _) => {}
             (Input::Message { .. } | Input::Leave, _) => {} // not taking part
+        }
+    }
+}
+
+impl Simulated for Announce {
+    const SELECTIVE: bool = true;
+
+    #[inline]
+    fn weight(message: &Message) -> Option<Candidate> {
+        message.announced()
+    }
+
+    /// By the chapter's rules a member ignores every candidate that is not better than the best
+    /// that it knows.
+    #[inline]
+    fn ignores_up_to(&self, me: Candidate, config: &Config) -> Option<Candidate> {
+        let own = Candidate { priority: self.priority, id: me.id };
+        match self.phase {
+            _ if !config.ignores_worse_candidates() => None,
+            Phase::Idle | Phase::Refused => Some(Candidate::BEYOND_ALL),
+            Phase::Suppressed { .. } | Phase::Leading { .. } => Some(own),
+            Phase::Following => self.leaders.best(),
+            Phase::Asking => None,
         }
     }
 }
@@ -385,7 +394,7 @@ impl Announce {
     fn on_duplicate_identity(&mut self, incarnation: u32, io: &mut impl Io<Self>) {
         if incarnation >= self.incarnation {
             self.stop(Phase::Refused, io);
-            io.report(Outcome::DuplicateIdentity);
+            io.report(ElectionOutcome::DuplicateIdentity);
         }
     }
 }
@@ -403,7 +412,7 @@ impl Announce {
 
     /// Looks for a leader: waits for the wake-up, or queries if there may be one.
     fn stand(&mut self, vacancy: Vacancy, io: &mut impl Io<Self>) {
-        io.report(Outcome::Standing { round: 1 });
+        io.report(ElectionOutcome::Standing { round: 1 });
         let config = *io.config();
         let priority = io.me().priority;
         let wait = config.wake.draw(config.suppress, priority, io.rng());
@@ -496,7 +505,7 @@ impl Announce {
             }
         }
         self.stop(Phase::Idle, io);
-        io.report(Outcome::Vacant);
+        io.report(ElectionOutcome::Vacant);
     }
 
     fn stop(&mut self, phase: Phase, io: &mut impl Io<Self>) {
@@ -516,8 +525,8 @@ impl Announce {
         let own = self.leads().then(|| self.claim(io));
         let leaders = best.into_iter().chain(own);
         match leaders.max_by_key(|claim| claim.rank(takeover)) {
-            Some(leader) => io.report(Outcome::Nominee(leader.candidate)),
-            None => io.report(Outcome::Vacant),
+            Some(leader) => io.report(ElectionOutcome::Nominee(leader.candidate)),
+            None => io.report(ElectionOutcome::Vacant),
         }
     }
 

@@ -10,7 +10,7 @@
 
 use crate::announce::{Claim, Message};
 use crate::config::ConfigError;
-use crate::{Candidate, Duration, Input, Io, NoRequest, Outcome, Protocol};
+use crate::{Candidate, Duration, ElectionOutcome, Input, Io, NoRequest, Protocol, Simulated};
 
 /// The intervals of announcing and of listening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl AnnounceListen {
         }
         if self.best != Some(candidate) {
             self.best = Some(candidate);
-            io.report(Outcome::Nominee(candidate));
+            io.report(ElectionOutcome::Nominee(candidate));
         }
         if let Some(listen) = io.config().listen {
             io.arm(Timer::Listen, listen);
@@ -93,32 +93,21 @@ impl Protocol for AnnounceListen {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = ElectionOutcome;
     type Request = NoRequest;
-    const SELECTIVE: bool = true;
-
-    /// Without a listen interval, a member ignores every candidate that is not better than the best
-    /// that it knows.
-    #[inline]
-    fn ignores_up_to(&self, me: Candidate, config: &Config) -> Option<Candidate> {
-        match (config.listen, self.beat) {
-            (Some(_), _) => None,
-            (None, 0) => Some(Candidate::BEYOND_ALL),
-            (None, _) => Some(self.best.unwrap_or(me)),
-        }
-    }
 
     #[inline]
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
         match input {
             Input::Start if self.beat == 0 => {
-                io.report(Outcome::Standing { round: 1 });
-                io.report(Outcome::Nominee(io.me()));
+                io.report(ElectionOutcome::Standing { round: 1 });
+                io.report(ElectionOutcome::Nominee(io.me()));
                 self.announce(io);
             }
             Input::Timer(Timer::Announce) => self.announce(io),
             Input::Timer(Timer::Listen) => {
                 self.best = None;
-                io.report(Outcome::Nominee(io.me()));
+                io.report(ElectionOutcome::Nominee(io.me()));
             }
             Input::Message { message: Message::Announcement { claim, .. }, .. }
                 if self.beat > 0 =>
@@ -128,6 +117,26 @@ impl Protocol for AnnounceListen {
             // Not started, started already, or a message of another protocol of the family.
             Input::Start | Input::Message { .. } => {}
             Input::ViewChanged(_) | Input::Leave => {}
+        }
+    }
+}
+
+impl Simulated for AnnounceListen {
+    const SELECTIVE: bool = true;
+
+    #[inline]
+    fn weight(message: &Message) -> Option<Candidate> {
+        message.announced()
+    }
+
+    /// Without a listen interval, a member ignores every candidate that is not better than the best
+    /// that it knows.
+    #[inline]
+    fn ignores_up_to(&self, me: Candidate, config: &Config) -> Option<Candidate> {
+        match (config.listen, self.beat) {
+            (Some(_), _) => None,
+            (None, 0) => Some(Candidate::BEYOND_ALL),
+            (None, _) => Some(self.best.unwrap_or(me)),
         }
     }
 }

@@ -23,7 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{ConfigError, Reports, require_some_time};
 use crate::{
-    Candidate, Duration, Input, Io, MemberId, NoRequest, Outcome, Protocol, View, ViewChange,
+    Candidate, Duration, ElectionOutcome, Input, Io, MemberId, NoRequest, Protocol, View,
+    ViewChange,
 };
 
 /// The time-outs, and the policies for cases that the slides leave open.
@@ -34,8 +35,8 @@ pub struct Config {
     /// Time to wait for Coordinator after an Answer: the best member must receive Election, find no
     /// better member, and send Coordinator.
     pub victory_within: Duration,
-    /// With `CheckedAgainstView`, a member names no leader outside its view and none worse than a leader that
-    /// it still sees. It also leaves it to that leader to inform a member that sends Election.
+    /// With `CheckedAgainstView`, a member names no leader outside its view and none worse than a
+    /// leader that it still sees. That leader then informs the members that send Election.
     pub reports: Reports,
     /// The time that a member follows a leader other than the best of its view before it calls an
     /// election. Must be longer than the failure detector needs to remove dead members; otherwise
@@ -138,11 +139,7 @@ impl crate::Timer for Timer {
     const ALL: &'static [Self] = &[Self::AnswerDue, Self::VictoryDue, Self::Patience];
 
     fn index(self) -> usize {
-        match self {
-            Self::AnswerDue => 0,
-            Self::VictoryDue => 1,
-            Self::Patience => 2,
-        }
+        self as usize
     }
 }
 
@@ -199,6 +196,7 @@ impl Protocol for Bully {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = ElectionOutcome;
     type Request = NoRequest;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -290,7 +288,7 @@ impl Bully {
     fn stand(&mut self, io: &mut impl Io<Self>) {
         let me = io.me();
         let round = self.round().saturating_add(1);
-        io.report(Outcome::Standing { round });
+        io.report(ElectionOutcome::Standing { round });
         let asked = io.unicast_each(&Message::Election { sender: me }, |it| it > me);
         if asked == 0 {
             self.win(io);
@@ -309,14 +307,14 @@ impl Bully {
     fn win(&mut self, io: &mut impl Io<Self>) {
         let me = io.me();
         io.unicast_each(&Message::Coordinator { sender: me }, |it| it < me);
-        io.report(Outcome::Nominee(me));
+        io.report(ElectionOutcome::Nominee(me));
         self.rest(me, io);
     }
 
     fn settle(&mut self, leader: Candidate, io: &mut impl Io<Self>) {
         let is_news = self.phase != Phase::Resting || self.elected != Some(leader.id);
         if is_news {
-            io.report(Outcome::Nominee(leader));
+            io.report(ElectionOutcome::Nominee(leader));
         }
         self.rest(leader, io);
     }
@@ -334,7 +332,7 @@ impl Bully {
 
     fn vacate(&mut self, io: &mut impl Io<Self>) {
         self.elected = None;
-        io.report(Outcome::Vacant);
+        io.report(ElectionOutcome::Vacant);
     }
 
     fn enter(&mut self, phase: Phase, due: Option<(Timer, Duration)>, io: &mut impl Io<Self>) {

@@ -27,7 +27,7 @@ use rand_core::Rng;
 
 use crate::announce::Wake;
 use crate::config::{ConfigError, require_some_time};
-use crate::{Duration, Input, Instant, Io, MemberId, Protocol, View};
+use crate::{Duration, Input, Instant, Io, MemberId, NoOutcome, Protocol, View};
 use results::Results;
 use shares::{MOST_OUT, OutParcels, Received, Sent};
 
@@ -211,6 +211,7 @@ impl Protocol for Census {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = NoOutcome;
     type Request = Request;
 
     #[inline]

@@ -26,7 +26,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{ConfigError, Reports, require_some_time};
 use crate::{
-    Candidate, Duration, Input, Io, MemberId, NoRequest, Outcome, Protocol, View, ViewChange,
+    Candidate, Duration, ElectionOutcome, Input, Io, MemberId, NoRequest, Protocol, View,
+    ViewChange,
 };
 
 /// The policies for cases that the slides leave open.
@@ -34,9 +35,9 @@ use crate::{
 pub struct Config {
     /// The part of a caller in its own election.
     pub initiator: Initiator,
-    /// With `CheckedAgainstView`, a member also drops messages about members outside its view and contests an
-    /// Elected for a member worse than itself. It accepts no election as won that missed a better
-    /// member.
+    /// With `CheckedAgainstView`, a member also drops messages about members outside its view and
+    /// contests an Elected for a member worse than itself. It accepts no election as won that
+    /// missed a better member.
     pub reports: Reports,
     /// Time to wait for a due Elected before calling an election (again). A whole election takes up
     /// to 3N delays: a shorter time only adds messages.
@@ -115,9 +116,7 @@ impl crate::Timer for Timer {
     const ALL: &'static [Self] = &[Self::Patience];
 
     fn index(self) -> usize {
-        match self {
-            Self::Patience => 0,
-        }
+        self as usize
     }
 }
 
@@ -165,6 +164,7 @@ impl Protocol for ChangRoberts {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = ElectionOutcome;
     type Request = NoRequest;
 
     #[inline(always)]
@@ -269,7 +269,7 @@ impl ChangRoberts {
     fn stand(&mut self, io: &mut impl Io<Self>) {
         let me = io.me();
         let round = self.round().saturating_add(1);
-        io.report(Outcome::Standing { round });
+        io.report(ElectionOutcome::Standing { round });
         if is_alone(io) {
             self.win(io);
             return;
@@ -295,7 +295,7 @@ impl ChangRoberts {
     fn win(&mut self, io: &mut impl Io<Self>) {
         let me = io.me();
         self.elected = Some(me.id);
-        io.report(Outcome::Nominee(me));
+        io.report(ElectionOutcome::Nominee(me));
         if is_alone(io) {
             self.rest(io);
             return;
@@ -310,7 +310,7 @@ impl ChangRoberts {
         self.elected = Some(winner.id);
         self.rest(io);
         if is_news {
-            io.report(Outcome::Nominee(winner));
+            io.report(ElectionOutcome::Nominee(winner));
         }
         pass_on(Message::Elected { winner }, io);
     }
@@ -327,7 +327,7 @@ impl ChangRoberts {
 
     fn vacate(&mut self, io: &mut impl Io<Self>) {
         self.elected = None;
-        io.report(Outcome::Vacant);
+        io.report(ElectionOutcome::Vacant);
     }
 
     fn arm(&mut self, io: &mut impl Io<Self>) {

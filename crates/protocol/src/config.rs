@@ -15,8 +15,9 @@ pub enum Reports {
 }
 
 impl Reports {
-    /// True if a member that names `incumbent` would name `claimant` instead. With `CheckedAgainstView` the
-    /// claimant must be in the view, and better than an incumbent that is still in the view.
+    /// True if a member that names `incumbent` would name `claimant` instead. With
+    /// `CheckedAgainstView` the claimant must be in the view, and better than an incumbent that is
+    /// still in the view.
     #[inline]
     pub(crate) fn accepts(
         self,
@@ -34,9 +35,9 @@ impl Reports {
         }
     }
 
-    /// True if an election that went round the whole ring can have elected `winner`. With `CheckedAgainstView`
-    /// the winner must be the best of the view: an election that elected another member has missed
-    /// the best one.
+    /// True if an election that went round the whole ring can have elected `winner`. With
+    /// `CheckedAgainstView` the winner must be the best of the view: an election that elected
+    /// another member has missed the best one.
     pub(crate) fn expects(self, winner: MemberId, view: impl View) -> bool {
         match self {
             Self::Trusted => true,

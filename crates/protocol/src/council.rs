@@ -23,8 +23,9 @@
 //! - [`WireBits`] is the feedback, [`Candidacy`] the memory of a host during an election.
 //! - `host.rs` has the host's actions (Figs. 3, 8, 12), `election.rs` the centre's steps from one
 //!   count to the next (Figs. 4, 9, 13, 16), [`Estimate`] the search without a known `n`.
-//! - `seat_table.rs` has the table of seats, `class_election.rs` the rounds and beats of one class, `centre.rs`
-//!   those of all classes, `round_timeout.rs` the length of rounds, `threshold.rs` seats by priority.
+//! - `seat_table.rs` has the table of seats, `class_election.rs` the rounds and beats of one class,
+//!   `centre.rs` those of all classes, `round_timeout.rs` the length of rounds, `threshold.rs`
+//!   seats by priority.
 //! - `calls.rs` has the replies that hosts can give; [`audit`](audit()) and [`replay`](replay())
 //!   check that no host was favoured.
 //!
@@ -51,10 +52,8 @@ mod host;
 pub mod keyed;
 mod message;
 mod replay;
-mod reply_weight;
 mod round_timeout;
 mod seat_table;
-mod seats;
 mod threshold;
 mod wire_bits;
 
@@ -64,13 +63,15 @@ pub use centre::{Centre, Holder};
 pub use coin::{Coin, Draws};
 pub use config::{
     Algorithm, Chamber, Config, Knowledge, Lease, MOST_DEPTH, MOST_SEATS, Pick, Refill, Reset,
-    Search,
+    Search, Seats,
 };
 pub use estimate::{Estimate, MOST_STEPS};
 pub use host::Host;
-pub use message::{Change, Feedback, Held, Message, Reply, Request, Seat, Size, Standing, Timer};
+pub use message::{
+    Change, CouncilOutcome, Feedback, Message, Reply, Request, Seat, SeatClaim, Size, Standing,
+    Timer,
+};
 pub use replay::{Elected, Replay, next_call, replay};
-pub use seats::Seats;
 pub use wire_bits::WireBits;
 
 use serde::{Deserialize, Serialize};
@@ -88,7 +89,7 @@ pub enum Council {
 
 /// The state that a centre must not forget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Saved {
+pub struct SavedSession {
     /// The number of its last session.
     pub session: u64,
 }
@@ -96,7 +97,7 @@ pub struct Saved {
 impl Council {
     /// A centre that is not started yet. Its session must have a greater number than any before.
     /// The driver chooses `session`, for example from the time of day; the saved number counts too.
-    pub fn centre(session: u64, saved: Option<Saved>) -> Self {
+    pub fn centre(session: u64, saved: Option<SavedSession>) -> Self {
         Self::Centre(Box::new(Centre::new(session, saved)))
     }
 
@@ -126,7 +127,8 @@ impl Protocol for Council {
     type Config = Config;
     type Message = Message;
     type Timer = Timer;
-    type Durable = Saved;
+    type Durable = SavedSession;
+    type Outcome = CouncilOutcome;
     type Request = Request;
 
     #[inline]

@@ -4,19 +4,19 @@
 //! Source    Birman, Hayden, Ozkasap, Xiao, Budiu, Minsky, Bimodal multicast (ACM TOCS 1999), with
 //!           a fan-out of unicasts as its first phase, for networks without IP multicast
 //! Assumes   views that are random enough: complete ones, or those of [`shuffle`](crate::shuffle);
-//!           messages that take less than [`Config::repair_time`] in total; crash faults; an incarnation
-//!           number that the member never had before
+//!           messages that take less than [`Config::repair_time`] in total; crash faults; an
+//!           incarnation number that the member never had before
 //! Promises  either all members get a multicast or almost none. The first phase misses a fraction u
 //!           of about e^(-f(1-u)) for a fan-out of f that arrives. Each following period divides it
-//!           by about e, until `repair_time` is over. A multicast reaches no member at all only if its
-//!           first messages are lost and its sender crashes. Every member gets a multicast at most
-//!           once, and never its own. Memory is bounded: a member without room refuses new
+//!           by about e, until `repair_time` is over. A multicast reaches no member at all only if
+//!           its first messages are lost and its sender crashes. Every member gets a multicast at
+//!           most once, and never its own. Memory is bounded: a member without room refuses new
 //!           multicasts
 //! Messages  rumour (to f members, from each that gets it first), digest (to one member, in each
 //!           period while there is something to repair), solicitation and repair (between the two).
 //!           None while there are no multicasts
 //!
-//! A delivered multicast is not an [`Outcome`](crate::Outcome): it belongs to another protocol, and
+//! A delivered multicast is not a [`Protocol::Outcome`]: it belongs to another protocol, and
 //! has no meaning here. It waits in [`Epidemic::take_delivered`] for the driver, which has to take
 //! it after each step.
 
@@ -32,7 +32,7 @@ use rand_core::Rng;
 use crate::config::{ConfigError, require_some_time};
 use crate::inline_vec::InlineVec;
 use crate::mix64::fit;
-use crate::{Duration, Input, Io, MemberId, Protocol, View};
+use crate::{Duration, Input, Io, MemberId, NoOutcome, Protocol, View};
 use memory::RumourBuffer;
 
 /// The greatest fan-out.
@@ -154,6 +154,7 @@ impl<M: Clone> Protocol for Epidemic<M> {
     type Message = Message<M>;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = NoOutcome;
     type Request = Request<M>;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {

@@ -56,17 +56,17 @@ impl<T: Copy, const N: usize> InlineVec<T, N> {
 impl<T: Copy, const N: usize> FromIterator<T> for InlineVec<T, N> {
     /// Takes the first `N` items and drops the rest.
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
-        let mut inline_vec = Self::NONE;
+        let mut list = Self::NONE;
         for item in items.into_iter().take(N) {
-            inline_vec.push(item);
+            list.push(item);
         }
-        inline_vec
+        list
     }
 }
 
 impl<T: Copy, const N: usize> From<InlineVec<T, N>> for Vec<T> {
-    fn from(inline_vec: InlineVec<T, N>) -> Self {
-        inline_vec.iter().collect()
+    fn from(list: InlineVec<T, N>) -> Self {
+        list.iter().collect()
     }
 }
 
@@ -111,10 +111,10 @@ mod tests {
 
     #[test]
     fn the_list_keeps_the_order_and_refuses_items_above_its_capacity() {
-        let mut inline_vec: InlineVec<u8, 3> = [4, 5].into_iter().collect();
-        assert!(inline_vec.push(6) && !inline_vec.push(7));
-        assert_eq!(Vec::from(inline_vec), [4, 5, 6]);
-        assert_eq!(InlineVec::try_from(vec![4, 5, 6]), Ok(inline_vec));
+        let mut list: InlineVec<u8, 3> = [4, 5].into_iter().collect();
+        assert!(list.push(6) && !list.push(7));
+        assert_eq!(Vec::from(list), [4, 5, 6]);
+        assert_eq!(InlineVec::try_from(vec![4, 5, 6]), Ok(list));
         let refused = InlineVec::<u8, 3>::try_from(vec![1, 2, 3, 4]);
         assert_eq!(refused, Err(TooMany { items: 4, most: 3 }));
         assert!(InlineVec::<u8, 3>::NONE.is_empty());

@@ -1,34 +1,37 @@
-//! What a member tells its user: who leads, and whether it is this member.
+//! The leadership of a group, as a member reports it to its user.
 
 use std::net::SocketAddr;
 
 use crate::{Instant, MemberId};
 use serde::{Deserialize, Serialize};
 
-/// Whom a member of a group takes for the leader.
+/// The leader of a group as one member knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leadership {
     /// The group's name.
     pub group: String,
     /// This member's name.
     pub member: String,
-    /// Whether the group elects leaders at all: false with protocol `none`.
+    /// True if the group elects leaders; false with protocol `none`.
     #[serde(default = "elects")]
     pub elects: bool,
-    /// The leader, if there is one. In fenced mode, who holds tenure; while nobody does, whom the election names.
+    /// The leader, if there is one. In fenced mode, the holder of tenure, or the nominee while no
+    /// member holds tenure.
     pub leader: Option<Peer>,
-    /// Whether this member is the leader. In fenced mode, whether it held tenure when this was written: ask what
-    /// it holds each time that it matters.
+    /// True if this member is the leader. In fenced mode, true if it held tenure when this was
+    /// written: query its tenure each time that it matters.
     pub leads: bool,
-    /// What being the leader is worth.
+    /// The guarantee behind the leadership.
     pub mode: Mode,
-    /// The number that a resource checks: of the leader's tenure. None while it has none, and in advisory mode.
+    /// The number of the leader's tenure, which a resource checks. None while the leader has no
+    /// tenure, and in advisory mode.
     pub fence: Option<u64>,
-    /// Since when it is so, in nanoseconds on this host's boot clock.
+    /// The time of the last change, in nanoseconds on this host's boot clock.
     pub since: Instant,
-    /// How often the leader has changed since this member came up.
+    /// The number of changes of the leader since this member came up.
     pub changes: u64,
-    /// Why the leader changed last, as far as this member knows: a clause; empty before the first change.
+    /// The reason for the last change, as far as this member knows: a clause, empty before the
+    /// first change.
     #[serde(default)]
     pub cause: String,
 }
@@ -38,11 +41,11 @@ fn elects() -> bool {
     true
 }
 
-/// What being the leader is worth.
+/// The guarantee behind a leadership.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// A nomination alone: for a while two members may both take themselves for the leader.
+    /// A nomination alone: two members may both lead for a while.
     Advisory,
     /// An authority grants tenure: at most one member leads, and each tenure has a higher fence.
     Fenced,
@@ -51,16 +54,16 @@ pub enum Mode {
 /// Another member, or this one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
-    /// Its name, unique in its group.
+    /// The name, unique in its group.
     pub name: String,
-    /// Its identity, which follows from its name.
+    /// The identity, which follows from the name.
     pub id: MemberId,
-    /// Where it receives unicasts.
+    /// The address for unicasts.
     pub address: Option<SocketAddr>,
 }
 
 impl Leadership {
-    /// What a member knows that has just come up: nothing.
+    /// The leadership that a member knows when it has just come up: none.
     pub fn unknown(group: &str, member: &str, mode: Mode, now: Instant) -> Self {
         Self {
             group: group.to_owned(),
@@ -82,7 +85,7 @@ impl Leadership {
 pub struct Resignation {
     /// The reason: a clause, as "its command ended with code 7".
     pub why: String,
-    /// Whether something has failed, so that a person should look at it.
+    /// True if something has failed, so that an operator should look at it.
     pub is_failure: bool,
 }
 

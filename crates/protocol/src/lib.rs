@@ -10,7 +10,8 @@
 //! - [`MemberId`], [`Priority`], [`Candidate`]: the members that could lead, and their order. There is
 //!   one ordering in the whole project: greater priority wins, ties go to the lower identity.
 //! - [`View`]: the members of the group known to one member. Views of different members may differ.
-//! - [`Input`], [`Outcome`]: the events that a member handles, and the conclusions that it reports.
+//! - [`Input`], [`Protocol::Outcome`]: the events that a member handles, and the conclusions that it
+//!   reports.
 //! - [`Instant`], [`Duration`]: nanoseconds on the world's clock, never the machine's.
 //!
 //! # The protocols
@@ -59,6 +60,7 @@ pub mod modified_ring;
 pub mod names;
 pub mod probabilistic;
 pub mod shuffle;
+pub mod simulated;
 pub mod suppression;
 pub mod tenure;
 pub mod time;
@@ -67,11 +69,15 @@ pub mod view;
 pub mod wagner;
 
 pub use candidate::{Candidate, MemberId, Priority};
+pub use simulated::Simulated;
 pub use tenure::{Fence, Refused};
 pub use time::{Duration, DurationError, Instant};
 pub use view::{Roster, View, ViewChange};
 
+use std::fmt;
+
 use rand_core::Rng;
+use serde::{Deserialize, Serialize};
 
 /// One member's side of a protocol.
 ///
@@ -88,35 +94,10 @@ pub trait Protocol: Sized {
     type Timer: Timer;
     /// The state that must survive a restart, passed to [`Io::save`]; `()` if there is none.
     type Durable: Clone;
+    /// The conclusions that a member reports ([`NoOutcome`] if there are none).
+    type Outcome: Copy + fmt::Debug + PartialEq + Serialize;
     /// Requests that the driver may submit at run time ([`NoRequest`] if there are none).
     type Request;
-    /// True if members may ignore some messages: see [`Protocol::ignores_up_to`].
-    const SELECTIVE: bool = false;
-
-    /// Returns the greatest [`Message::weight`] that makes no difference to this member's
-    /// behaviour, now or later. Returns `None` if every message may make a difference. A simulator
-    /// need not deliver a multicast of that weight or less, so that a million members do not ignore
-    /// each announcement one by one.
-    ///
-    /// While no member leaves or comes back, the result falls only at [`Input::Start`]. It grows
-    /// only when a message is handled, except when it was `None`.
-    fn ignores_up_to(&self, me: Candidate, config: &Self::Config) -> Option<Candidate> {
-        let _ = (me, config);
-        None
-    }
-
-    /// True if `message` makes no difference, now or later, to any running member that has handled
-    /// `earlier`. The result must not depend on the senders or on events between the two messages.
-    /// A simulator need not deliver such a message, so that a million members do not handle dozens
-    /// of copies.
-    fn is_duplicate_of(
-        message: &Self::Message,
-        earlier: &Self::Message,
-        config: &Self::Config,
-    ) -> bool {
-        let _ = (message, earlier, config);
-        false
-    }
 
     /// Handles one input to completion, acting only through `io`.
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>);
@@ -183,7 +164,7 @@ pub trait Io<P: Protocol> {
     fn save(&mut self, state: P::Durable);
 
     /// Reports a conclusion of this member to the world.
-    fn report(&mut self, outcome: Outcome);
+    fn report(&mut self, outcome: P::Outcome);
 
     /// Notes that this member has received a message from or about `candidate`: the view may hold
     /// it from now on. Does nothing in worlds with complete views.
@@ -208,9 +189,9 @@ pub trait Io<P: Protocol> {
     }
 }
 
-/// A conclusion of a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Outcome {
+/// A conclusion of a member of an election.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ElectionOutcome {
     /// This member calls an election. `round` is 1 for the first attempt, and grows by 1 with each
     /// repeated attempt.
     Standing {
@@ -221,29 +202,14 @@ pub enum Outcome {
     Nominee(Candidate),
     /// This member no longer names any leader.
     Vacant,
-    /// A member cheats or is broken: this draw has no result, and this member no longer names any
-    /// leader.
-    Fault(wagner::fault::Fault),
     /// Another process uses this member's identity. This member takes no further part: the operator
     /// must give one of the two another identity.
     DuplicateIdentity,
-    /// This member holds tenure from now on. The end changes with each renewal: call
-    /// [`tenure::Tenure::holds`] each time that it matters.
-    TenureGained {
-        /// The number that a resource checks.
-        fence: Fence,
-    },
-    /// This member's tenure has ended, by its clock or by its release.
-    TenureLost {
-        /// The fence of the tenure that ended.
-        fence: Fence,
-    },
-    /// Too many voters refused this member for its attempt to succeed. The refusal is one that
-    /// names a holder, if there is one.
-    TenureRefused(Refused),
-    /// A council has changed, or this host's part in it.
-    Council(council::Change),
 }
+
+/// The outcome type of protocols that report nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum NoOutcome {}
 
 /// A protocol's messages, sorted into kinds so that a world can count them.
 pub trait Message: Clone {
@@ -252,18 +218,6 @@ pub trait Message: Clone {
 
     /// The index in [`Message::KINDS`] of this message's kind.
     fn kind(&self) -> usize;
-
-    /// The candidate that [`Protocol::ignores_up_to`] is compared with; `None` if all members must
-    /// handle the message.
-    fn weight(&self) -> Option<Candidate> {
-        None
-    }
-
-    /// For a message of an established leader: the number of members that it knows to follow it,
-    /// itself included. Two such leaders meet only after a partition has healed.
-    fn follower_count(&self) -> Option<u16> {
-        None
-    }
 }
 
 /// The greatest number of message kinds in a protocol, so that a world can count in a fixed array.
@@ -278,19 +232,7 @@ pub trait Timer: Copy + 'static {
     fn index(self) -> usize;
 }
 
-/// The timer type of protocols without timers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoTimer {}
-
 /// The request type of protocols without requests. It has no values: a protocol's `match` over its
 /// input needs no arm for it, and none is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoRequest {}
-
-impl Timer for NoTimer {
-    const ALL: &'static [Self] = &[];
-
-    fn index(self) -> usize {
-        match self {}
-    }
-}

@@ -26,14 +26,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{ConfigError, Reports, require_some_time};
 use crate::{
-    Candidate, Duration, Input, Io, MemberId, NoRequest, Outcome, Protocol, View, ViewChange,
+    Candidate, Duration, ElectionOutcome, Input, Io, MemberId, NoRequest, Protocol, View,
+    ViewChange,
 };
 
 /// The policies for cases that the slides leave open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// With `CheckedAgainstView`, a member also contests a coordinator worse than itself, and an initiator
-    /// announces only the best member of its view.
+    /// With `CheckedAgainstView`, a member also contests a coordinator worse than itself, and an
+    /// initiator announces only the best member of its view.
     pub reports: Reports,
     /// Time to wait for a due message before calling an election (again). It must be longer than a
     /// lap of up to N delays; otherwise no list returns before its initiator calls again. An
@@ -116,9 +117,7 @@ impl crate::Timer for Timer {
     const ALL: &'static [Self] = &[Self::Patience];
 
     fn index(self) -> usize {
-        match self {
-            Self::Patience => 0,
-        }
+        self as usize
     }
 }
 
@@ -180,6 +179,7 @@ impl Protocol for ModifiedRing {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = ElectionOutcome;
     type Request = NoRequest;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -297,7 +297,7 @@ impl ModifiedRing {
     /// Calls an election. A member alone in its view wins at once.
     fn stand(&mut self, round: u32, io: &mut impl Io<Self>) {
         let me = io.me();
-        io.report(Outcome::Standing { round });
+        io.report(ElectionOutcome::Standing { round });
         self.phase = Phase::Collecting { round };
         self.arm(io);
         if is_alone(io) {
@@ -353,7 +353,7 @@ impl ModifiedRing {
         self.phase = Phase::Resting;
         io.disarm(Timer::Patience);
         if is_news {
-            io.report(Outcome::Nominee(coordinator));
+            io.report(ElectionOutcome::Nominee(coordinator));
         }
     }
 
@@ -364,7 +364,7 @@ impl ModifiedRing {
 
     fn vacate(&mut self, io: &mut impl Io<Self>) {
         self.elected = None;
-        io.report(Outcome::Vacant);
+        io.report(ElectionOutcome::Vacant);
     }
 
     fn arm(&mut self, io: &mut impl Io<Self>) {

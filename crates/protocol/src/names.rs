@@ -5,29 +5,29 @@ use crate::MemberId;
 /// The longest name of a member or a group.
 pub const MOST_NAME_BYTES: usize = 64;
 
-/// What a name must be, for people whose name is not.
+/// The rule for names, as a clause of error messages.
 pub const NAME_RULE: &str = "1 to 64 letters, digits, dots, hyphens or underscores are needed";
 
-/// Returns whether a member or a group may have this name: 1 to 64 letters, digits, dots, hyphens or underscores of
-/// ASCII. Every name that arrives from another member is held to this rule, so that logs, the status, the page and the
-/// metrics show names as they are: no name contains a line break or a terminal's escape sequence.
+/// Returns true if a member or a group may have this name: 1 to 64 letters, digits, dots, hyphens or
+/// underscores of ASCII. Names from other members are checked too. So logs, the status, the page and
+/// the metrics show names as they are: no name contains a line break or an escape sequence.
 pub fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     !text.is_empty() && text.len() <= MOST_NAME_BYTES && text.bytes().all(is_plain)
 }
 
-/// The identity of the member called `name`. The same on every host and platform.
+/// The identity of the member called `name`, the same on every host and platform.
 pub fn member_id(name: &str) -> MemberId {
     MemberId(hash(name))
 }
 
-/// What a group's frames are known by.
+/// The number by which frames name the group called `name`.
 pub fn group_id(name: &str) -> u64 {
     hash(name)
 }
 
-/// Names are short and not chosen by an enemy (who would need a key): FNV-1a will do, and its high
-/// bits, where the order of identities is decided, are stirred once more.
+/// FNV-1a, with its high bits mixed once more, because they decide the order of identities. Names
+/// are short, and an attacker cannot choose them without the group's key.
 fn hash(name: &str) -> u64 {
     let folded = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

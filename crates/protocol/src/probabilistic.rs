@@ -21,7 +21,6 @@
 //! separated, and members that missed an election.
 
 mod config;
-mod departed;
 mod filter;
 mod message;
 mod phase;
@@ -29,15 +28,18 @@ mod reconcile;
 mod relay;
 mod strategy;
 
-pub use config::{Config, GroupSize, Introduction, Joining, Recall, Reply};
-pub use message::{Message, Round};
+pub use config::{Config, GroupSize, Introduction, Recall, ReplyRule, StartAction};
+pub use message::{Message, RoundId};
 pub use strategy::{LastRound, Strategy};
 
 use rand_core::Rng;
 
-use crate::{Candidate, Duration, Input, Io, MemberId, Outcome, Protocol, View, ViewChange};
-use departed::Departed;
+use crate::{
+    Candidate, Duration, ElectionOutcome, Input, Io, MemberId, Protocol, Simulated, View,
+    ViewChange,
+};
 use filter::{DrawPurpose, Filter};
+use phase::Departed;
 use phase::{Decisions, Phase};
 use relay::Relay;
 
@@ -72,7 +74,7 @@ pub enum Request {
 /// One member.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Probabilistic {
-    /// The latest known round, and its K. Stored without [`Round`], whose padding would cost six
+    /// The latest known round, and its K. Stored without [`RoundId`], whose padding would cost six
     /// megabytes in a million members.
     sequence: u64,
     number: u16,
@@ -101,8 +103,8 @@ impl Probabilistic {
 
     /// The latest round that this member knows.
     #[inline]
-    pub fn round(&self) -> Round {
-        Round { sequence: self.sequence, number: self.number }
+    pub fn round(&self) -> RoundId {
+        RoundId { sequence: self.sequence, number: self.number }
     }
 
     /// K of the latest known round.
@@ -150,7 +152,7 @@ impl Probabilistic {
     /// K of a later round. Its caller may have received nothing, because its links are down, and
     /// let many members relay. A member that received a decision in this election keeps the smaller
     /// K.
-    fn believed_k(&self, round: Round, k: u32, io: &impl Io<Self>) -> u32 {
+    fn believed_k(&self, round: RoundId, k: u32, io: &impl Io<Self>) -> u32 {
         let strategy = io.config().strategy;
         let knows_better =
             round.sequence == self.sequence && strategy.is_steady(self.number, self.heard);
@@ -184,22 +186,8 @@ impl Protocol for Probabilistic {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = ElectionOutcome;
     type Request = Request;
-
-    /// True for the same round or the same decision once more. With checks, a leader answers every
-    /// late message. A member that rests with two decisions, because it missed the call, notices
-    /// the failed round by the next message.
-    #[inline]
-    fn is_duplicate_of(message: &Message, earlier: &Message, config: &Config) -> bool {
-        use Message::{Decision, Initiation};
-        config.check.is_none()
-            && config.uninformed_detect
-            && match (message, earlier) {
-                (Initiation { round, .. }, Initiation { round: called, .. }) => round == called,
-                (Decision { .. }, Decision { .. }) => message == earlier,
-                _ => false,
-            }
-    }
 
     #[inline]
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -219,14 +207,31 @@ impl Protocol for Probabilistic {
     }
 }
 
+impl Simulated for Probabilistic {
+    /// True for the same round or the same decision once more. With checks, a leader answers every
+    /// late message. A member that rests with two decisions, because it missed the call, notices
+    /// the failed round by the next message.
+    #[inline]
+    fn is_duplicate_of(message: &Message, earlier: &Message, config: &Config) -> bool {
+        use Message::{Decision, Initiation};
+        config.check.is_none()
+            && config.uninformed_detect
+            && match (message, earlier) {
+                (Initiation { round, .. }, Initiation { round: called, .. }) => round == called,
+                (Decision { .. }, Decision { .. }) => message == earlier,
+                _ => false,
+            }
+    }
+}
+
 // Handlers: one per input. They decide; the transitions below act.
 impl Probabilistic {
     fn on_start(&mut self, io: &mut impl Io<Self>) {
         match io.config().joining {
             _ if self.phase != Phase::Resting => {} // an election is running
-            Joining::Call => self.call(io),
-            Joining::Ask if self.leader.is_some() => {} // it learnt the leader before it could ask
-            Joining::Ask => {
+            StartAction::Call => self.call(io),
+            StartAction::Ask if self.leader.is_some() => {} // it learnt the leader before it could ask
+            StartAction::Ask => {
                 self.ask(io);
                 self.call_soon(io.config().hop * 2, io); // time for the answers
             }
@@ -285,7 +290,7 @@ impl Probabilistic {
 
     /// Handles a decision of the present round or a later one.
     #[inline]
-    fn on_decision(&mut self, round: Round, k: u32, choice: Candidate, io: &mut impl Io<Self>) {
+    fn on_decision(&mut self, round: RoundId, k: u32, choice: Candidate, io: &mut impl Io<Self>) {
         if round > self.round() {
             self.supersede(io);
             self.begin(round, k, io);
@@ -347,7 +352,7 @@ impl Probabilistic {
 
     /// Forgets the previous round, but not its leader.
     #[inline]
-    fn begin(&mut self, round: Round, k: u32, io: &mut impl Io<Self>) {
+    fn begin(&mut self, round: RoundId, k: u32, io: &mut impl Io<Self>) {
         if let Some(leader) = self.leader {
             io.meet(leader);
         }
@@ -464,7 +469,7 @@ impl Probabilistic {
         };
         let strategy = io.config().strategy;
         let next = strategy.next(self.number, k, self.heard, size);
-        let round = Round { sequence: self.sequence, number: self.number.saturating_add(1) };
+        let round = RoundId { sequence: self.sequence, number: self.number.saturating_add(1) };
         match next {
             Some(k) => self.initiate(round, k, after, io),
             None => self.rest(io),
@@ -473,7 +478,7 @@ impl Probabilistic {
 
     /// Calls a new election.
     fn call(&mut self, io: &mut impl Io<Self>) {
-        let round = Round { sequence: self.sequence.saturating_add(1), number: 1 };
+        let round = RoundId { sequence: self.sequence.saturating_add(1), number: 1 };
         self.initiate(round, self.first_k(io), Duration::ZERO, io);
     }
 
@@ -485,8 +490,8 @@ impl Probabilistic {
         }
     }
 
-    fn initiate(&mut self, round: Round, k: u32, after: Duration, io: &mut impl Io<Self>) {
-        io.report(Outcome::Standing { round: u32::from(round.number) });
+    fn initiate(&mut self, round: RoundId, k: u32, after: Duration, io: &mut impl Io<Self>) {
+        io.report(ElectionOutcome::Standing { round: u32::from(round.number) });
         io.multicast(Message::Initiation { round, k, after });
         self.begin(round, k, io);
         self.enter_after(after + io.config().spread, io);
@@ -539,7 +544,7 @@ impl Probabilistic {
             return;
         }
         self.leader = leader;
-        io.report(leader.map_or(Outcome::Vacant, Outcome::Nominee));
+        io.report(leader.map_or(ElectionOutcome::Vacant, ElectionOutcome::Nominee));
         if leader.is_some() {
             self.check_later(io);
         }

@@ -31,7 +31,7 @@ use rand_core::Rng;
 use crate::config::{ConfigError, require_some_time};
 use crate::inline_vec::InlineVec;
 use crate::mix64::fit;
-use crate::{Candidate, Duration, Input, Instant, Io, MemberId, Protocol, ViewChange};
+use crate::{Candidate, Duration, Input, Instant, Io, MemberId, NoOutcome, Protocol, ViewChange};
 use known::Known;
 
 /// The parameters of the shuffle. The same for all members.
@@ -148,6 +148,7 @@ impl Protocol for Shuffle {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = NoOutcome;
     type Request = Request;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {

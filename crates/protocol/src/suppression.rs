@@ -11,7 +11,7 @@
 
 use crate::announce::{Claim, Message, Wake};
 use crate::config::ConfigError;
-use crate::{Candidate, Duration, Input, Io, NoRequest, Outcome, Protocol};
+use crate::{Candidate, Duration, ElectionOutcome, Input, Io, NoRequest, Protocol, Simulated};
 
 /// The time within which members announce themselves.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,17 +74,8 @@ impl Protocol for Suppression {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = ElectionOutcome;
     type Request = NoRequest;
-    const SELECTIVE: bool = true;
-
-    /// A member that has received an announcement, or made one, ignores all later ones.
-    #[inline]
-    fn ignores_up_to(&self, _: Candidate, _: &Config) -> Option<Candidate> {
-        match self.phase {
-            Phase::Idle | Phase::Done => Some(Candidate::BEYOND_ALL),
-            Phase::Waiting => None,
-        }
-    }
 
     #[inline]
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -93,12 +84,12 @@ impl Protocol for Suppression {
                 let config = *io.config();
                 let priority = io.me().priority;
                 let wait = config.wake.draw(config.suppress, priority, io.rng());
-                io.report(Outcome::Standing { round: 1 });
+                io.report(ElectionOutcome::Standing { round: 1 });
                 io.arm(Timer::Suppress, wait);
                 self.phase = Phase::Waiting;
             }
             (Input::Timer(Timer::Suppress), Phase::Waiting) => {
-                io.report(Outcome::Nominee(io.me()));
+                io.report(ElectionOutcome::Nominee(io.me()));
                 let claim = Claim {
                     candidate: io.me(),
                     incarnation: 1,
@@ -112,7 +103,7 @@ impl Protocol for Suppression {
                 Input::Message { message: Message::Announcement { claim, .. }, .. },
                 Phase::Waiting,
             ) => {
-                io.report(Outcome::Nominee(claim.candidate));
+                io.report(ElectionOutcome::Nominee(claim.candidate));
                 io.disarm(Timer::Suppress);
                 self.phase = Phase::Done;
             }
@@ -120,6 +111,24 @@ impl Protocol for Suppression {
             // family.
             (Input::Start | Input::Timer(_) | Input::Message { .. }, _) => {}
             (Input::ViewChanged(_) | Input::Leave, _) => {}
+        }
+    }
+}
+
+impl Simulated for Suppression {
+    const SELECTIVE: bool = true;
+
+    #[inline]
+    fn weight(message: &Message) -> Option<Candidate> {
+        message.announced()
+    }
+
+    /// A member that has received an announcement, or made one, ignores all later ones.
+    #[inline]
+    fn ignores_up_to(&self, _: Candidate, _: &Config) -> Option<Candidate> {
+        match self.phase {
+            Phase::Idle | Phase::Done => Some(Candidate::BEYOND_ALL),
+            Phase::Waiting => None,
         }
     }
 }

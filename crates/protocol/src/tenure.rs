@@ -66,29 +66,30 @@
 //! So no two members hold at once, a lower counter cannot begin a tenure after a higher one did,
 //! and a counter has one owner.
 
-mod ballot;
 mod config;
 pub mod counter;
 pub mod drift;
 mod message;
 mod nominee;
 mod poll;
-mod post;
 mod query;
 mod saved;
 mod voter;
 
-pub use ballot::{Ballot, BallotOwner, Fence};
 pub use config::{Config, LONGEST_WAIT, MOST_VOTERS};
-pub use message::{Held, Message, Question, Refused, Request, Role, Timer};
+pub use message::{
+    Ballot, BallotOwner, Fence, Held, Message, Question, Refused, Request, Role, TenureOutcome,
+    Timer,
+};
 pub use query::{QueryAnswer, VoterQuery};
 pub use saved::{Durable, Saved};
+
+use std::collections::VecDeque;
 
 use rand_core::Rng;
 
 use crate::{Input, Instant, Io, MemberId, Protocol};
 use nominee::Nominee;
-use post::Post;
 use voter::Voter;
 
 /// One member.
@@ -126,6 +127,7 @@ impl Protocol for Tenure {
     type Message = Message;
     type Timer = Timer;
     type Durable = Durable;
+    type Outcome = TenureOutcome;
     type Request = Request;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -176,5 +178,39 @@ impl Tenure {
         if let Some(nominee) = &mut self.nominee {
             act(nominee);
         }
+    }
+}
+
+/// The effects of one step of a member. The network does not deliver a member's own messages to it.
+/// They are queued here and handled at the end of the step, like any others.
+pub(super) struct Post<'a, I> {
+    pub(super) io: &'a mut I,
+    to_self: VecDeque<Message>,
+}
+
+impl<'a, I: Io<Tenure>> Post<'a, I> {
+    pub(super) fn new(io: &'a mut I) -> Self {
+        let to_self = VecDeque::new();
+        Self { io, to_self }
+    }
+
+    pub(super) fn send(&mut self, member: MemberId, message: Message) {
+        if member == self.io.me().id {
+            self.to_self.push_back(message);
+        } else {
+            self.io.unicast(member, message);
+        }
+    }
+
+    pub(super) fn send_to_voters(&mut self, message: Message) {
+        for place in 0..self.io.config().voters.len() {
+            let voter = self.io.config().voters[place];
+            self.send(voter, message);
+        }
+    }
+
+    /// The next message to itself.
+    pub(super) fn next(&mut self) -> Option<Message> {
+        self.to_self.pop_front()
     }
 }

@@ -9,7 +9,10 @@ use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Instant, MemberId, Message, Outcome, ViewChange};
+use crate::council::CouncilOutcome;
+use crate::tenure::TenureOutcome;
+use crate::wagner::DrawOutcome;
+use crate::{ElectionOutcome, Instant, MemberId, Message, ViewChange};
 
 /// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -39,12 +42,26 @@ pub enum Kind {
 /// other numbers may equal an identity, but are not identities.
 pub const IDENTITY_FIELDS: &[&str] = &["id", "ids", "about"];
 
+/// The outcome of any protocol, for readers of traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AnyOutcome {
+    /// An outcome of an election.
+    Election(ElectionOutcome),
+    /// An outcome of a draw.
+    Draw(DrawOutcome),
+    /// An outcome of tenure.
+    Tenure(TenureOutcome),
+    /// An outcome of a council.
+    Council(CouncilOutcome),
+}
+
 /// One line of a trace, with the fields in reading order. Absent fields are left out. `M` is a
 /// message: a reference to a protocol's message when lines are written, any deserializable type
-/// when they are read.
+/// when they are read. `O` is a protocol's outcome when lines are written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Line<M> {
+pub struct Line<M, O = AnyOutcome> {
     /// The time in seconds on the world's clock.
     pub time: f64,
     /// The kind of the event.
@@ -75,13 +92,13 @@ pub struct Line<M> {
     pub left: Option<MemberId>,
     /// The outcome that the member reported.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<O>,
     /// The verb of the scenario language, with its arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verb: Option<String>,
 }
 
-impl<'a, M: Message> Line<&'a M> {
+impl<'a, M: Message, O> Line<&'a M, O> {
     /// `member` received [`Input::Start`](crate::Input::Start).
     pub fn start(at: Instant, member: MemberId) -> Self {
         Self::about(at, Kind::Start, member)
@@ -122,7 +139,7 @@ impl<'a, M: Message> Line<&'a M> {
     }
 
     /// `member` reported an outcome.
-    pub fn outcome(at: Instant, member: MemberId, outcome: Outcome) -> Self {
+    pub fn outcome(at: Instant, member: MemberId, outcome: O) -> Self {
         Self { outcome: Some(outcome), ..Self::about(at, Kind::Outcome, member) }
     }
 
@@ -162,7 +179,7 @@ impl<'a, M: Message> Line<&'a M> {
     }
 }
 
-impl<M> Line<M> {
+impl<M, O> Line<M, O> {
     /// Returns the first field that a line of this kind needs and this line lacks.
     pub fn lacks(&self) -> Option<&'static str> {
         let member = ("member", self.member.is_some());
@@ -199,9 +216,9 @@ impl<M> Line<M> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Line};
+    use super::{AnyOutcome, Kind, Line};
     use crate::bully::{Message, Timer};
-    use crate::{Candidate, Instant, MemberId, Outcome, ViewChange};
+    use crate::{Candidate, ElectionOutcome, Instant, MemberId, ViewChange};
 
     /// One line of each kind.
     fn lines(message: &Message) -> Vec<Line<&Message>> {
@@ -214,7 +231,7 @@ mod tests {
             Line::deliver(at, one, two, message),
             Line::timer(at, two, Timer::AnswerDue),
             Line::view(at, two, ViewChange::Left(one)),
-            Line::outcome(at, two, Outcome::Vacant),
+            Line::outcome(at, two, AnyOutcome::Election(ElectionOutcome::Vacant)),
             Line::scenario(at, format!("leave {one}")),
         ]
     }

@@ -23,7 +23,6 @@
 //! the last round.
 
 pub mod basic;
-pub mod coin;
 pub mod fault;
 pub mod flips;
 pub mod leader;
@@ -35,9 +34,9 @@ use rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{ConfigError, require_some_time};
-use crate::{Candidate, Duration, Input, Io, MemberId, NoRequest, Outcome, Protocol, View};
+use crate::{Candidate, Duration, Input, Io, MemberId, NoRequest, Protocol, View};
 use basic::Basic;
-use fault::{Cause, Fault, Side, Testimony};
+use fault::{Fault, FaultCause, Side, Testimony};
 use flips::Flip;
 use leader::{Leader, Next};
 use subset::{Compare, Selection};
@@ -127,6 +126,23 @@ pub enum Message {
     Fault,
 }
 
+/// A conclusion of a member of a draw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DrawOutcome {
+    /// This member begins the draw.
+    Standing {
+        /// Always 1: a draw is not repeated.
+        round: u32,
+    },
+    /// The member that the draw elected.
+    Nominee(Candidate),
+    /// There is no draw, because the ring is too small.
+    Vacant,
+    /// A member cheats or is broken: this draw has no result, and this member no longer names any
+    /// leader.
+    Fault(Fault),
+}
+
 impl crate::Message for Message {
     const KINDS: &'static [&'static str] = &["flip", "fault"];
 
@@ -149,9 +165,7 @@ impl crate::Timer for Timer {
     const ALL: &'static [Self] = &[Self::ResponseDue];
 
     fn index(self) -> usize {
-        match self {
-            Self::ResponseDue => 0,
-        }
+        self as usize
     }
 }
 
@@ -204,6 +218,7 @@ impl Protocol for Wagner {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = DrawOutcome;
     type Request = NoRequest;
 
     #[inline]
@@ -263,20 +278,20 @@ impl Wagner {
         draw.link_mut(side).fault_is_known = true;
         draw.send_fault(side.opposite(), io);
         if self.fault().is_none() {
-            self.concede(Cause::Told { side }, io);
+            self.concede(FaultCause::Told { side }, io);
         }
     }
 
     fn on_silence(&mut self, io: &mut impl Io<Self>) {
         if let Phase::Drawing(draw) = &self.phase {
-            let cause = Cause::Silence { side: draw.quieter_side() };
+            let cause = FaultCause::Silence { side: draw.quieter_side() };
             self.fail(cause, io);
         }
     }
 
     fn on_leave(&mut self, io: &mut impl Io<Self>) {
         match self.phase {
-            Phase::Drawing(_) => self.fail(Cause::Withdrawn, io),
+            Phase::Drawing(_) => self.fail(FaultCause::Withdrawn, io),
             Phase::Idle | Phase::Elected(..) | Phase::Failed(..) => {}
         }
     }
@@ -289,10 +304,10 @@ impl Wagner {
     fn begin(&mut self, io: &mut impl Io<Self>) {
         let &Config { ring, selection, .. } = io.config();
         let Some(mut draw) = Draw::of(io.me(), io.view(), ring, selection) else {
-            io.report(Outcome::Vacant);
+            io.report(DrawOutcome::Vacant);
             return;
         };
-        io.report(Outcome::Standing { round: 1 });
+        io.report(DrawOutcome::Standing { round: 1 });
         let begun = draw.begin_round(io);
         self.phase = Phase::Drawing(Box::new(draw));
         match begun {
@@ -322,7 +337,7 @@ impl Wagner {
             Ok(Next::Elected(place)) => self.settle(place, io),
             Ok(Next::Stalled) => {
                 let stages = draw.leader.equal_stages();
-                self.fail(Cause::Stalled { stages }, io);
+                self.fail(FaultCause::Stalled { stages }, io);
             }
             Err(cause) => self.fail(cause, io),
         }
@@ -340,11 +355,11 @@ impl Wagner {
         }
         io.disarm(Timer::ResponseDue);
         self.phase = Phase::Elected(draw, elected.id);
-        io.report(Outcome::Nominee(elected));
+        io.report(DrawOutcome::Nominee(elected));
     }
 
     /// Handles a fault that this member noticed: informs both neighbours.
-    fn fail(&mut self, cause: Cause, io: &mut impl Io<Self>) {
+    fn fail(&mut self, cause: FaultCause, io: &mut impl Io<Self>) {
         if let Phase::Drawing(draw) = &mut self.phase {
             draw.send_fault(Side::Left, io);
             draw.send_fault(Side::Right, io);
@@ -353,7 +368,7 @@ impl Wagner {
     }
 
     /// Gives up the draw.
-    fn concede(&mut self, cause: Cause, io: &mut impl Io<Self>) {
+    fn concede(&mut self, cause: FaultCause, io: &mut impl Io<Self>) {
         let draw = match std::mem::take(&mut self.phase) {
             Phase::Drawing(draw) | Phase::Elected(draw, _) | Phase::Failed(draw, _) => draw,
             Phase::Idle => return,
@@ -361,7 +376,7 @@ impl Wagner {
         let fault = Fault { place: draw.place, round: draw.round, cause };
         io.disarm(Timer::ResponseDue);
         self.phase = Phase::Failed(draw, fault);
-        io.report(Outcome::Fault(fault));
+        io.report(DrawOutcome::Fault(fault));
     }
 
     #[inline]
@@ -449,7 +464,7 @@ impl Draw {
     }
 
     /// Flips, sends the flip, and handles messages that have already arrived for this round.
-    fn begin_round(&mut self, io: &mut impl Io<Wagner>) -> Result<(), Cause> {
+    fn begin_round(&mut self, io: &mut impl Io<Wagner>) -> Result<(), FaultCause> {
         std::mem::swap(&mut self.basic, &mut self.before);
         self.round += 1;
         let flip = Flip::heads_if(io.rng().next_u64() >> 63 == 1);
@@ -465,13 +480,13 @@ impl Draw {
     }
 
     #[inline]
-    fn hear(&mut self, side: Side, message: Message) -> Result<(), Cause> {
+    fn hear(&mut self, side: Side, message: Message) -> Result<(), FaultCause> {
         if self.basic.heard_from(side) < self.leader.members() {
             return self.basic.hear(side, message);
         }
         match self.link_mut(side).early.replace(message) {
             None => Ok(()),
-            Some(_) => Err(Cause::OutOfTurn { side }),
+            Some(_) => Err(FaultCause::OutOfTurn { side }),
         }
     }
 
@@ -493,7 +508,11 @@ impl Draw {
     }
 
     /// Evaluates a round that is over.
-    fn conclude(&mut self, compare: Compare, limit: Option<NonZeroU32>) -> Result<Next, Cause> {
+    fn conclude(
+        &mut self,
+        compare: Compare,
+        limit: Option<NonZeroU32>,
+    ) -> Result<Next, FaultCause> {
         let heads = self.basic.agree()?;
         Ok(self.leader.take(heads, compare, limit))
     }

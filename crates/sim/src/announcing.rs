@@ -4,7 +4,7 @@
 use hustings_protocol::announce::{Announce, Config, Criterion, Message};
 use hustings_protocol::announce_listen::{self, AnnounceListen};
 use hustings_protocol::suppression::{self, Suppression};
-use hustings_protocol::{Duration, Instant, MemberId, Priority, Protocol};
+use hustings_protocol::{Duration, ElectionOutcome, Instant, MemberId, Priority, Simulated};
 
 use crate::convergence::{Expected, Watch};
 use crate::{Boot, Detection, Halt, Network, Seeds, Setup, Verb, Who, World};
@@ -64,7 +64,7 @@ fn announcer(Boot { saved, .. }: Boot<Announce>) -> Announce {
 }
 
 /// Runs `world` in steps of `stretch` until all have heard the leader, or `limit`.
-fn until_heard<P: Protocol<Message = Message>>(
+fn until_heard<P: Simulated<Message = Message, Outcome = ElectionOutcome>>(
     mut world: World<P, Watch>,
     stretch: Duration,
     limit: Instant,
@@ -80,7 +80,7 @@ fn until_heard<P: Protocol<Message = Message>>(
 }
 
 /// A world in which all members start at once, except `late`, which is down.
-fn all_start<P: Protocol<Message = Message>>(
+fn all_start<P: Simulated<Message = Message, Outcome = ElectionOutcome>>(
     members: u32,
     late: Option<u32>,
     config: P::Config,

@@ -17,7 +17,7 @@ pub(crate) struct Contacts {
 #[derive(Debug)]
 enum Observers {
     /// In ascending order.
-    InlineVec(Vec<u32>),
+    Few(Vec<u32>),
     /// One bit per member.
     Many(Vec<u64>),
 }
@@ -43,7 +43,7 @@ impl Contacts {
 
     /// Records that `observer` got to know `subject`.
     pub(crate) fn enter(&mut self, observer: u32, subject: u32) {
-        let new = || Observers::InlineVec(Vec::new());
+        let new = || Observers::Few(Vec::new());
         let observers = self.observers.entry(subject).or_insert_with(new);
         observers.enter(observer, self.members);
     }
@@ -52,14 +52,14 @@ impl Contacts {
 impl Observers {
     fn has(&self, observer: u32) -> bool {
         match self {
-            Self::InlineVec(list) => list.binary_search(&observer).is_ok(),
+            Self::Few(list) => list.binary_search(&observer).is_ok(),
             Self::Many(bits) => bits[word(observer)] & bit(observer) != 0,
         }
     }
 
     fn enter(&mut self, observer: u32, members: usize) {
         match self {
-            Self::InlineVec(list) => {
+            Self::Few(list) => {
                 if let Err(place) = list.binary_search(&observer) {
                     list.insert(place, observer);
                 }

@@ -1,7 +1,8 @@
 //! Convergence of elections by announcement: reception of the leader, and agreement of all members.
 
 use hustings_protocol::announce::Message;
-use hustings_protocol::{Duration, Instant, Outcome, Protocol};
+use hustings_protocol::simulated::Nominating as _;
+use hustings_protocol::{Duration, ElectionOutcome, Instant, Protocol};
 
 use crate::{Event, Trace};
 
@@ -48,7 +49,7 @@ impl Watch {
     }
 }
 
-impl<P: Protocol<Message = Message>> Trace<P> for Watch {
+impl<P: Protocol<Message = Message, Outcome = ElectionOutcome>> Trace<P> for Watch {
     const ON: bool = true;
 
     #[inline]
@@ -256,19 +257,14 @@ impl Agreement {
     }
 
     #[inline]
-    fn reported(&mut self, member: u32, outcome: Outcome, at: Instant) {
-        let nominee = match outcome {
-            Outcome::Standing { .. } => return,
-            Outcome::Nominee(candidate) => {
-                let named = u32::try_from(candidate.id.0).unwrap_or(u32::MAX - 1) + 1;
-                if named as usize <= self.nominees.len() { named } else { 0 }
-            }
-            Outcome::Vacant | Outcome::DuplicateIdentity | Outcome::Fault(_) => 0,
-            Outcome::TenureGained { .. }
-            | Outcome::TenureLost { .. }
-            | Outcome::TenureRefused(_)
-            | Outcome::Council(_) => return,
+    fn reported(&mut self, member: u32, outcome: ElectionOutcome, at: Instant) {
+        let Some(nominee) = outcome.nominee() else {
+            return;
         };
+        let nominee = nominee.map_or(0, |id| {
+            let named = u32::try_from(id.0).unwrap_or(u32::MAX - 1) + 1;
+            if named as usize <= self.nominees.len() { named } else { 0 }
+        });
         let before = std::mem::replace(&mut self.nominees[member as usize], nominee);
         if before == nominee {
             return;

@@ -24,7 +24,7 @@ pub const MOST_ROUNDS: u64 = 100_000;
 
 /// The parameters of one run.
 #[derive(Debug, Clone)]
-pub struct Trial {
+pub struct CouncilTrial {
     /// The number of hosts. Classes take turns: the first host is of the first class, and so on.
     pub hosts: u32,
     /// The election's configuration. Every message takes a quarter of a round.
@@ -37,7 +37,7 @@ pub struct Trial {
     pub most_rounds: u64,
 }
 
-impl Trial {
+impl CouncilTrial {
     /// Parameters without loss, where nearly every election ends.
     pub fn new(hosts: u32, config: Config) -> Self {
         Self { hosts, config, reply_loss: 0.0, multicast_loss: 0.0, most_rounds: MOST_ROUNDS }
@@ -55,7 +55,7 @@ impl Trial {
 
 /// The cost of electing a council, of all classes together.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Run {
+pub struct CouncilRun {
     /// Rounds, without the poll in which the centre counts the hosts. (The naive algorithm's poll
     /// counts.)
     pub rounds: u64,
@@ -74,8 +74,13 @@ pub struct Run {
 /// Executes one run.
 ///
 /// # Panics
-/// If it does not pass [`Trial::check`], there are no hosts, or a probability is out of range.
-pub fn elect(trial: &Trial, seeds: Seeds, scratch: Scratch<Council>) -> (Run, Scratch<Council>) {
+/// If it does not pass [`CouncilTrial::check`], there are no hosts, or a probability is out of
+/// range.
+pub fn elect(
+    trial: &CouncilTrial,
+    seeds: Seeds,
+    scratch: Scratch<Council>,
+) -> (CouncilRun, Scratch<Council>) {
     let (run, Silent, scratch) = elect_traced(trial, seeds, scratch, Silent, || true);
     (run, scratch)
 }
@@ -86,12 +91,12 @@ pub fn elect(trial: &Trial, seeds: Seeds, scratch: Scratch<Council>) -> (Run, Sc
 /// # Panics
 /// As [`elect`].
 pub fn elect_traced<T: Trace<Council>>(
-    trial: &Trial,
+    trial: &CouncilTrial,
     seeds: Seeds,
     scratch: Scratch<Council>,
     trace: T,
     goes_on: impl Fn() -> bool,
-) -> (Run, T, Scratch<Council>) {
+) -> (CouncilRun, T, Scratch<Council>) {
     let mut world = world(trial, seeds, scratch, trace);
     world.start(CENTRE);
     let is_polled =
@@ -109,7 +114,7 @@ pub fn elect_traced<T: Trace<Council>>(
     // An election that is stopped has just begun another round.
     council_log.replies.truncate(most_rounds as usize * classes);
     let counted = council_log.replies.get(polls..).unwrap_or_default();
-    let run = Run {
+    let run = CouncilRun {
         rounds: counted.len() as u64,
         messages: counted.iter().sum(),
         feedbacks: council_log.replies.len() as u64,
@@ -125,7 +130,7 @@ pub fn elect_traced<T: Trace<Council>>(
 ///
 /// # Panics
 /// As [`elect`].
-pub fn remembered(trial: &Trial, seeds: Seeds) -> BTreeSet<u8> {
+pub fn remembered(trial: &CouncilTrial, seeds: Seeds) -> BTreeSet<u8> {
     let mut world = world(trial, seeds, Scratch::default(), Silent);
     world.start(CENTRE);
     let limit = Instant::START + trial.config.round * trial.most_rounds;
@@ -141,7 +146,7 @@ pub fn remembered(trial: &Trial, seeds: Seeds) -> BTreeSet<u8> {
 
 /// Crashes and returns of hosts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Churn {
+pub struct HostChurn {
     /// Mean time between a host's crashes.
     pub crash_every: Duration,
     /// Mean time until a crashed host returns. It returns without state.
@@ -152,11 +157,11 @@ pub struct Churn {
 #[derive(Debug, Clone)]
 pub struct Stay {
     /// The election, with a [`Config::lease`].
-    pub trial: Trial,
+    pub trial: CouncilTrial,
     /// The duration.
     pub lasts: Duration,
     /// Crashes and returns of hosts.
-    pub churn: Option<Churn>,
+    pub churn: Option<HostChurn>,
     /// The time at which the centre crashes and comes up again at once, if it does.
     pub centre_restarts: Option<Instant>,
     /// The start and duration of a partition between the centre and the hosts, if there is one.
@@ -173,9 +178,13 @@ impl Stay {
         let lease = config.lease.as_mut();
         lease.expect("a council that is kept has leases").refill = refill;
         Self {
-            trial: Trial { reply_loss: 0.1, multicast_loss: 0.1, ..Trial::new(200, config) },
+            trial: CouncilTrial {
+                reply_loss: 0.1,
+                multicast_loss: 0.1,
+                ..CouncilTrial::new(200, config)
+            },
             lasts: Duration::from_secs(2_000),
-            churn: Some(Churn {
+            churn: Some(HostChurn {
                 crash_every: Duration::from_secs(600),
                 gone_for: Duration::from_secs(60),
             }),
@@ -247,7 +256,7 @@ pub fn keep(stay: &Stay, seeds: Seeds, scratch: Scratch<Council>) -> (Upkeep, Sc
 }
 
 fn world<T: Trace<Council>>(
-    trial: &Trial,
+    trial: &CouncilTrial,
     seeds: Seeds,
     scratch: Scratch<Council>,
     trace: T,
@@ -278,17 +287,13 @@ fn make(Boot { me, saved }: Boot<Council>, classes: u64) -> Council {
 }
 
 /// Random priorities, if the algorithm uses them.
-fn priorities(trial: &Trial, seeds: Seeds) -> Vec<Priority> {
+fn priorities(trial: &CouncilTrial, seeds: Seeds) -> Vec<Priority> {
     let members = trial.hosts as usize + 1;
     let mut rng = seeds.rng(Stream::Layout);
-    match trial.config.algorithm {
-        Algorithm::Priority => (0..members).map(|_| Priority(rng.next_u64())).collect(),
-        Algorithm::Naive
-        | Algorithm::Basic
-        | Algorithm::SkipReset
-        | Algorithm::Choice(_, _)
-        | Algorithm::History { .. }
-        | Algorithm::Bolot => vec![Priority(0); members],
+    if trial.config.algorithm == Algorithm::Priority {
+        (0..members).map(|_| Priority(rng.next_u64())).collect()
+    } else {
+        vec![Priority(0); members]
     }
 }
 
@@ -300,7 +305,7 @@ fn centre<T: Trace<Council>>(world: &World<Council, T>) -> &Centre {
 /// Schedules every crash and return of each host.
 fn schedule_churn<T: Trace<Council>>(
     world: &mut World<Council, T>,
-    churn: Churn,
+    churn: HostChurn,
     end: Instant,
     seeds: Seeds,
 ) {

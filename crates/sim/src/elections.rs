@@ -31,7 +31,7 @@ mod rings;
 
 use std::fmt::Debug;
 
-use hustings_protocol::{Duration, Priority, Protocol};
+use hustings_protocol::{Duration, Priority, Protocol, Simulated};
 use serde::Serialize;
 
 use crate::measure::{Account, Metric};
@@ -47,7 +47,7 @@ pub use rings::{ChangRoberts, Circle, ModifiedRing};
 /// An election by one protocol.
 pub trait Election: Copy + Send + Sync + 'static {
     /// The protocol of the members.
-    type Protocol: Protocol<Message: Serialize + Send, Timer: Debug> + Send;
+    type Protocol: Simulated<Message: Serialize + Send, Timer: Debug> + Send;
     /// The observer of a run.
     type Observer: Observer<Self::Protocol>;
     /// The failure detection that the protocol's source assumes.
@@ -93,7 +93,7 @@ pub trait Election: Copy + Send + Sync + 'static {
 }
 
 /// Observes a run and produces its result.
-pub trait Observer<P: Protocol>: Trace<P> {
+pub trait Observer<P: Simulated>: Trace<P> {
     /// The result of a run.
     type Account: Account;
 

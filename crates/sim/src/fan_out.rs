@@ -1,7 +1,7 @@
 //! Arrival of multicasts: delivers a multicast to every receiver, without a copy in flight for
 //! each.
 
-use hustings_protocol::{Candidate, Message, Protocol};
+use hustings_protocol::{Candidate, Simulated};
 
 use crate::in_flight::Flight;
 use crate::interest::Interest;
@@ -38,13 +38,13 @@ impl Losers {
     }
 }
 
-impl<P: Protocol, T: Trace<P>> World<P, T> {
+impl<P: Simulated, T: Trace<P>> World<P, T> {
     /// Delivers a multicast to every member that it reaches.
     pub(crate) fn fan_out(&mut self, flight: Flight<P::Message>) {
         self.state.in_flight.multicasts -= 1;
         let lossy = self.state.network.multicast_loss > 0.0
             && self.state.network.loss_model == LossModel::Uncorrelated;
-        match flight.message.weight() {
+        match P::weight(&flight.message) {
             Some(weight) if P::SELECTIVE && self.state.skips_ignored_messages => {
                 self.fan_out_to_interested(flight, weight, lossy);
             }
@@ -68,8 +68,8 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         let Flight { from, message, .. } = flight;
         let count = self.members.len() as u32;
         let config = &self.state.config;
-        let is_echo = |earlier: &P::Message| P::is_duplicate_of(&message, earlier, config);
-        let mut heard = self.state.seen.take(count as usize, is_echo);
+        let is_duplicate = |earlier: &P::Message| P::is_duplicate_of(&message, earlier, config);
+        let mut heard = self.state.seen.take(count as usize, is_duplicate);
         let mut losers = Losers::among(count, lossy, &mut self.state.wire);
         let mut looked_at = 0;
         let mut lost = 0;

@@ -12,9 +12,10 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use hustings_protocol::probabilistic::{self, Probabilistic};
-use hustings_protocol::tenure::{self, Durable, Fence, Role, Saved, Tenure};
+use hustings_protocol::simulated::Nominating;
+use hustings_protocol::tenure::{self, Durable, Fence, Role, Saved, Tenure, TenureOutcome};
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, View,
+    Candidate, Duration, ElectionOutcome, Input, Instant, Io, MemberId, Protocol, Simulated, View,
 };
 use rand_core::Rng;
 
@@ -82,6 +83,32 @@ impl hustings_protocol::Timer for Timer {
     }
 }
 
+/// The outcomes of both protocols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(untagged)]
+pub enum FencedOutcome {
+    /// An outcome of the election.
+    Election(ElectionOutcome),
+    /// An outcome of tenure.
+    Tenure(TenureOutcome),
+}
+
+impl Nominating for FencedOutcome {
+    fn round(&self) -> Option<u32> {
+        match self {
+            Self::Election(outcome) => outcome.round(),
+            Self::Tenure(_) => None,
+        }
+    }
+
+    fn nominee(&self) -> Option<Option<MemberId>> {
+        match self {
+            Self::Election(outcome) => outcome.nominee(),
+            Self::Tenure(_) => None,
+        }
+    }
+}
+
 /// A request to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
@@ -140,6 +167,7 @@ impl Protocol for Fenced {
     type Message = Message;
     type Timer = Timer;
     type Durable = Durable;
+    type Outcome = FencedOutcome;
     type Request = Request;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -160,6 +188,8 @@ impl Protocol for Fenced {
         }
     }
 }
+
+impl Simulated for Fenced {}
 
 /// The access of one of the two protocols to the world.
 struct Half<'a, I> {
@@ -213,17 +243,11 @@ macro_rules! half {
                 save(self.io, state);
             }
 
-            fn report(&mut self, outcome: Outcome) {
-                match outcome {
-                    Outcome::Nominee(candidate) => self.named.set(Some(Some(candidate.id))),
-                    Outcome::Vacant | Outcome::Fault(_) => self.named.set(Some(None)),
-                    Outcome::Standing { .. } | Outcome::DuplicateIdentity => {}
-                    Outcome::TenureGained { .. }
-                    | Outcome::TenureLost { .. }
-                    | Outcome::TenureRefused(_)
-                    | Outcome::Council(_) => {}
+            fn report(&mut self, outcome: <$protocol as Protocol>::Outcome) {
+                if let Some(nominee) = outcome.nominee() {
+                    self.named.set(Some(nominee));
                 }
-                self.io.report(outcome);
+                self.io.report(FencedOutcome::$part(outcome));
             }
 
             fn meet(&mut self, candidate: Candidate) {
@@ -284,10 +308,11 @@ impl Trace<Fenced> for Registry {
 
     fn record(&mut self, at: Instant, event: Event<'_, Fenced>) {
         match event {
-            Event::Reported { member, outcome: Outcome::TenureGained { fence } } => {
-                self.gained(at, member, fence);
-            }
-            Event::Reported { member, outcome: Outcome::TenureLost { .. } } => self.ended(member),
+            Event::Reported { member, outcome: FencedOutcome::Tenure(outcome) } => match outcome {
+                TenureOutcome::Gained { fence } => self.gained(at, member, fence),
+                TenureOutcome::Lost { .. } => self.ended(member),
+                TenureOutcome::Refused(_) => {}
+            },
             // A dead member no longer acts.
             Event::Struck { verb: Verb::Kill(Who::Members(members)) } => {
                 members.iter().for_each(|member| self.ended(*member));

@@ -3,7 +3,7 @@
 //!
 //! If members announce themselves to a million others, nearly all receivers know of a better
 //! candidate and ignore the message. A protocol may declare this
-//! ([`hustings_protocol::Protocol::ignores_up_to`]). This index then sorts its members by the
+//! ([`hustings_protocol::Simulated::ignores_up_to`]). This index then sorts its members by the
 //! candidates that they ignore. Each member is filed under what it ignored when it was last
 //! examined. Since then it may have come to ignore more, but never less.
 

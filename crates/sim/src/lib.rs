@@ -7,12 +7,13 @@
 //!
 //! # The nouns
 //! - [`World`]: members, messages in flight, timers, the clock. One world is one run.
-//! - [`Setup`], [`Network`], [`Detection`]: what the world is like.
-//! - [`Scenario`]: what befalls it, and when.
-//! - [`Trace`]: the record of all that happened; costs nothing when off.
-//! - [`Seeds`]: where all chance comes from.
-//! - [`trial::Trial`]: an election of [`elections`] under its [`Conditions`]; [`measure`]: many runs of it.
-//! - [`Summary`]: what is known at the end of a run; [`statistics`]: what many runs say.
+//! - [`Setup`], [`Network`], [`Detection`]: the properties of the world.
+//! - [`Scenario`]: a script of faults and starts.
+//! - [`Trace`]: the record of a run; costs nothing when off.
+//! - [`Seeds`]: the source of all randomness.
+//! - [`trial::Trial`]: an election of [`elections`] under its [`Conditions`]; [`measure`]: many runs
+//!   of it.
+//! - [`Summary`]: the state at the end of a run; [`statistics`]: estimates from many runs.
 //!
 //! # Example
 //! Five members, of which the best has crashed; the worst notices, and calls a bully election:
@@ -54,12 +55,10 @@ pub mod council_aggregate;
 pub mod elections;
 mod experiment;
 mod fan_out;
-pub mod faults;
 pub mod fenced;
 mod in_flight;
 mod interest;
 pub mod measure;
-mod memory;
 pub mod monte_carlo;
 mod network;
 mod population;
@@ -70,7 +69,6 @@ mod seeds;
 mod seen;
 mod state;
 pub mod statistics;
-mod summary;
 mod timers;
 mod trace;
 pub mod trial;
@@ -79,12 +77,10 @@ pub mod wheel;
 mod world;
 
 pub use conditions::Conditions;
-pub use experiment::Experiment;
-pub use memory::Memory;
+pub use experiment::{Ending, Experiment, Summary};
 pub use network::{Delay, LossModel, Network, NetworkError, Reordering};
 pub use population::Detection;
 pub use scenario::{Scenario, ScenarioError, Verb, Who};
 pub use seeds::{Seeds, Stream};
-pub use summary::{Ending, Summary};
 pub use trace::{Event, JsonLines, Silent, Trace};
-pub use world::{Boot, Halt, Scratch, Setup, Tally, World};
+pub use world::{Boot, Halt, Memory, Scratch, Setup, Tally, World};

@@ -8,7 +8,7 @@ pub use count::Sizes;
 use hustings_protocol::probabilistic::{
     Config, GroupSize, Message, Probabilistic, Recall, Request,
 };
-use hustings_protocol::{Duration, Instant, MemberId, Priority, Protocol};
+use hustings_protocol::{Duration, Instant, MemberId, Priority, Simulated};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A member of a probabilistic election: the protocol itself, or a variant that wraps it.
-pub trait Elector: Protocol<Config = Config, Message = Message, Request = Request> {
+pub trait Elector: Simulated<Config = Config, Message = Message, Request = Request> {
     /// The wrapped election.
     fn election(&self) -> &Probabilistic;
 }
@@ -31,7 +31,7 @@ impl Elector for Probabilistic {
 
 /// The parameters of one run.
 #[derive(Debug, Clone, Copy)]
-pub struct Trial {
+pub struct ProbabilisticTrial {
     /// The number of members; the one with the lowest identity is the best.
     pub members: u32,
     /// The probability that a member's view contains another given member.
@@ -53,7 +53,7 @@ pub struct Trial {
 
 /// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Run {
+pub struct ProbabilisticRun {
     /// True if all live members have the same nominee, and it is up.
     pub strong_success: bool,
     /// The largest fraction of live members that have the same nominee.
@@ -91,10 +91,10 @@ const HOPS_BETWEEN_LOOKS: u64 = 4;
 /// # Panics
 /// If there are no members, or a probability is out of range.
 pub fn elect(
-    trial: &Trial,
+    trial: &ProbabilisticTrial,
     seeds: Seeds,
     scratch: Scratch<Probabilistic>,
-) -> (Run, Scratch<Probabilistic>) {
+) -> (ProbabilisticRun, Scratch<Probabilistic>) {
     let (run, Silent, scratch) = elect_traced(trial, seeds, scratch, Silent, || true);
     (run, scratch)
 }
@@ -105,12 +105,12 @@ pub fn elect(
 /// # Panics
 /// If there are no members, or a probability is out of range.
 pub fn elect_traced<T: Trace<Probabilistic>>(
-    trial: &Trial,
+    trial: &ProbabilisticTrial,
     seeds: Seeds,
     scratch: Scratch<Probabilistic>,
     trace: T,
     goes_on: impl Fn() -> bool,
-) -> (Run, T, Scratch<Probabilistic>) {
+) -> (ProbabilisticRun, T, Scratch<Probabilistic>) {
     let make = |_| Probabilistic::new();
     elect_by(trial, seeds, scratch, trace, make, goes_on)
 }
@@ -120,13 +120,13 @@ pub fn elect_traced<T: Trace<Probabilistic>>(
 /// # Panics
 /// If there are no members, or a probability is out of range.
 pub fn elect_by<P: Elector, T: Trace<P>>(
-    trial: &Trial,
+    trial: &ProbabilisticTrial,
     seeds: Seeds,
     scratch: Scratch<P>,
     trace: T,
     make: impl FnMut(Boot<P>) -> P + 'static,
     goes_on: impl Fn() -> bool,
-) -> (Run, T, Scratch<P>) {
+) -> (ProbabilisticRun, T, Scratch<P>) {
     let mut running = RunningElection::new(trial, seeds, scratch, trace, make);
     let sizes = match trial.config.size {
         GroupSize::Known(_) | GroupSize::View => Vec::new(),
@@ -152,7 +152,7 @@ pub fn elect_by<P: Elector, T: Trace<P>>(
     }
     let (strong_success, weak_success) = running.agreement();
     let tally = running.world.tally();
-    let run = Run {
+    let run = ProbabilisticRun {
         strong_success,
         weak_success,
         rounds: running.round,
@@ -171,7 +171,7 @@ pub fn elect_by<P: Elector, T: Trace<P>>(
 
 /// An election in progress.
 struct RunningElection<'a, P: Elector, T: Trace<P>> {
-    trial: &'a Trial,
+    trial: &'a ProbabilisticTrial,
     world: World<P, T>,
     chance: Xoshiro256PlusPlus,
     /// The present round.
@@ -188,7 +188,7 @@ struct RunningElection<'a, P: Elector, T: Trace<P>> {
 
 impl<'a, P: Elector, T: Trace<P>> RunningElection<'a, P, T> {
     fn new(
-        trial: &'a Trial,
+        trial: &'a ProbabilisticTrial,
         seeds: Seeds,
         scratch: Scratch<P>,
         trace: T,
@@ -340,12 +340,12 @@ mod tests {
     use hustings_protocol::Duration;
     use hustings_protocol::probabilistic::Config;
 
-    use super::{Trial, elect, elect_traced};
+    use super::{ProbabilisticTrial, elect, elect_traced};
     use crate::{JsonLines, Scratch, Seeds, Silent};
 
-    fn trial() -> Trial {
+    fn trial() -> ProbabilisticTrial {
         let members = 50;
-        Trial {
+        ProbabilisticTrial {
             members,
             view: 0.5,
             crash: 0.01,

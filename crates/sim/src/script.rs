@@ -1,20 +1,20 @@
 //! Events from outside: the verbs of the scenario and the notices of the failure detector.
 
-use hustings_protocol::{Input, MemberId, Protocol, ViewChange};
+use hustings_protocol::{Input, MemberId, Simulated, ViewChange};
 
 use crate::population::Condition;
 use crate::state::{NEVER, ScriptEntry};
 use crate::{Boot, Event, Trace, Verb, World};
 
-impl<P: Protocol, T: Trace<P>> World<P, T> {
+impl<P: Simulated, T: Trace<P>> World<P, T> {
     /// Applies the next entry of the script.
-    pub(crate) fn attend(&mut self) {
+    pub(crate) fn run_script(&mut self) {
         let Some(((_, _), entry)) = self.state.script.pop_first() else {
             return;
         };
-        self.state.agenda_due = self.state.script.keys().next().map_or(NEVER, |(at, _)| *at);
+        self.state.script_due = self.state.script.keys().next().map_or(NEVER, |(at, _)| *at);
         match entry {
-            ScriptEntry::Strike(verb) => {
+            ScriptEntry::Verb(verb) => {
                 self.state.record(|| Event::Struck { verb: &verb });
                 self.state.interest = None;
                 self.state.skips_ignored_messages &= matches!(verb, Verb::Start(_));

@@ -2,8 +2,8 @@
 //!
 //! If dozens of members decide the same, or call the same round, a million members hear it dozens
 //! of times. Nearly all of those copies change nothing. A protocol may declare this
-//! ([`hustings_protocol::Protocol::seen`]). This module then keeps which members have seen which
-//! content, one bit per member.
+//! ([`hustings_protocol::Simulated::is_duplicate_of`]). This module then keeps which members have
+//! seen which content, one bit per member.
 
 use std::collections::VecDeque;
 
@@ -39,8 +39,8 @@ impl<M> Seen<M> {
 
     /// Takes out the set of members that have seen a message of which this one is a duplicate.
     /// Returns the empty set if there is no such message.
-    pub(crate) fn take(&mut self, members: usize, is_echo: impl Fn(&M) -> bool) -> Hearers {
-        let place = self.words.iter().position(|(word, _)| is_echo(word));
+    pub(crate) fn take(&mut self, members: usize, is_duplicate: impl Fn(&M) -> bool) -> Hearers {
+        let place = self.words.iter().position(|(word, _)| is_duplicate(word));
         match place.and_then(|place| self.words.remove(place)) {
             Some((_, heard)) => heard,
             None => Hearers(vec![0; members.div_ceil(64)]),

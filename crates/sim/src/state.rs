@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::hint::cold_path;
 
+use hustings_protocol::simulated::Nominating as _;
 use hustings_protocol::{
-    Candidate, Duration, Instant, Io, MAX_KINDS, MemberId, Message, Outcome, Protocol, Timer, View,
+    Candidate, Duration, Instant, Io, MAX_KINDS, MemberId, Message, Simulated, Timer, View,
 };
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -19,7 +20,7 @@ use crate::timers::{Timers, Which};
 use crate::{Detection, Event, LossModel, Network, Seeds, Stream, Tally, Trace, Verb};
 
 /// The state of the world except the members' own state. A member's step may read and change it.
-pub(crate) struct State<P: Protocol, T> {
+pub(crate) struct State<P: Simulated, T> {
     pub(crate) now: Instant,
     /// Only messages are due up to this time. Arming a timer brings it nearer.
     pub(crate) horizon: Instant,
@@ -27,7 +28,7 @@ pub(crate) struct State<P: Protocol, T> {
     pub(crate) timers: Timers,
     /// Events from outside (verbs and detector notices), by time and order of entry.
     pub(crate) script: BTreeMap<(Instant, u64), ScriptEntry>,
-    pub(crate) agenda_due: Instant,
+    pub(crate) script_due: Instant,
     pub(crate) entered: u64,
     pub(crate) people: Population,
     pub(crate) config: P::Config,
@@ -66,7 +67,7 @@ pub(crate) struct State<P: Protocol, T> {
 }
 
 pub(crate) enum ScriptEntry {
-    Strike(Verb),
+    Verb(Verb),
     Notice,
 }
 
@@ -95,7 +96,7 @@ impl<M> Default for Buffers<M> {
     }
 }
 
-impl<P: Protocol, T: Trace<P>> State<P, T> {
+impl<P: Simulated, T: Trace<P>> State<P, T> {
     /// Ends the run and returns its trace and its buffers.
     pub(crate) fn retire(mut self) -> (T, Buffers<P::Message>) {
         self.in_flight.clear();
@@ -125,7 +126,7 @@ impl<P: Protocol, T: Trace<P>> State<P, T> {
             in_flight,
             timers: Timers::new(count, P::Timer::ALL.len()),
             script: BTreeMap::new(),
-            agenda_due: NEVER,
+            script_due: NEVER,
             entered: 0,
             people,
             config,
@@ -173,7 +174,7 @@ impl<P: Protocol, T: Trace<P>> State<P, T> {
         let at = at.max(self.now);
         self.script.insert((at, self.entered), entry);
         self.entered += 1;
-        self.agenda_due = self.agenda_due.min(at);
+        self.script_due = self.script_due.min(at);
     }
 
     /// Decides again how messages travel, after a member's condition or the partitions changed.
@@ -336,19 +337,19 @@ impl<P: Protocol, T: Trace<P>> State<P, T> {
 }
 
 /// A member's access to the world during one step.
-pub(crate) struct Port<'a, P: Protocol, T> {
+pub(crate) struct Port<'a, P: Simulated, T> {
     pub(crate) state: &'a mut State<P, T>,
     pub(crate) member: u32,
 }
 
-impl<P: Protocol, T> Port<'_, P, T> {
+impl<P: Simulated, T> Port<'_, P, T> {
     #[inline]
     fn own(&self, timer: P::Timer) -> Which {
         Which { member: self.member, kind: timer.index() }
     }
 }
 
-impl<P: Protocol, T: Trace<P>> Io<P> for Port<'_, P, T> {
+impl<P: Simulated, T: Trace<P>> Io<P> for Port<'_, P, T> {
     #[inline(always)]
     fn me(&self) -> Candidate {
         self.state.people.candidate(self.member)
@@ -427,23 +428,16 @@ impl<P: Protocol, T: Trace<P>> Io<P> for Port<'_, P, T> {
     }
 
     #[inline(always)]
-    fn report(&mut self, outcome: Outcome) {
+    fn report(&mut self, outcome: P::Outcome) {
         let member = self.member;
         self.state.record(|| Event::Reported { member, outcome });
-        let nominee = match outcome {
-            Outcome::Standing { round } => {
-                self.state.tally.rounds = self.state.tally.rounds.max(round);
-                return;
-            }
-            Outcome::Nominee(candidate) => (candidate.id.0 as u32).wrapping_add(1),
-            Outcome::Vacant | Outcome::DuplicateIdentity | Outcome::Fault(_) => 0,
-            // Tenure and nomination are separate: holding tenure does not change a member's
-            // nominee.
-            Outcome::TenureGained { .. }
-            | Outcome::TenureLost { .. }
-            | Outcome::TenureRefused(_)
-            | Outcome::Council(_) => return,
+        if let Some(round) = outcome.round() {
+            self.state.tally.rounds = self.state.tally.rounds.max(round);
+        }
+        let Some(nominee) = outcome.nominee() else {
+            return;
         };
+        let nominee = nominee.map_or(0, |id| (id.0 as u32).wrapping_add(1));
         if self.state.nominees[member as usize] != nominee {
             self.state.nominees[member as usize] = nominee;
             self.state.named_at[member as usize] = self.state.now;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use hustings_protocol::trace::Line;
-use hustings_protocol::{Instant, MemberId, Outcome, Protocol, ViewChange};
+use hustings_protocol::{Instant, MemberId, Protocol, ViewChange};
 use serde::Serialize;
 
 use crate::Verb;
@@ -66,7 +66,7 @@ pub enum Event<'a, P: Protocol> {
         /// The member.
         member: u32,
         /// The outcome.
-        outcome: Outcome,
+        outcome: P::Outcome,
     },
     /// A verb of the scenario took effect.
     Struck {
@@ -119,7 +119,7 @@ impl<W: Write> JsonLines<W> {
         }
     }
 
-    fn write(&mut self, line: &Line<impl Serialize>) {
+    fn write(&mut self, line: &Line<impl Serialize, impl Serialize>) {
         if self.failed.is_some() {
             return;
         }

@@ -7,16 +7,16 @@ mod tallies;
 
 use std::io::{self, Write};
 
-use hustings_protocol::{Duration, Instant, Priority, Protocol};
+use hustings_protocol::{Duration, Instant, Priority, Simulated};
 
 use crate::elections::{AccountOf, Election, Observer};
 use crate::measure::{Account, Interruption, Metric, Study};
 use crate::{
     Conditions, Detection, Halt, JsonLines, Memory, Scenario, Seeds, Setup, Summary, Trace, Verb,
-    World, faults,
+    World, conditions,
 };
 pub use churn::Churn;
-use churn::Going;
+use churn::ChurnEvent;
 pub use draws::Draws;
 pub use rounds::Rounds;
 pub use tallies::{Poll, Stays, Tallies};
@@ -85,9 +85,9 @@ pub enum End {
 }
 
 /// A random fault in a run.
-enum Strike {
+enum RandomFault {
     Crash(Verb),
-    Going(Going),
+    ChurnEvent(ChurnEvent),
 }
 
 impl<E: Election> Study for Trial<E> {
@@ -179,7 +179,7 @@ impl<E: Election> Trial<E> {
         let memory = self.memory.take();
         let mut world = World::within(memory, setup, election.config(), seeds, trace, make);
         self.open(&mut world, &opening);
-        let end = self.run_through_strikes(&mut world, seeds, limit, &is_over, interruption);
+        let end = self.run_through_faults(&mut world, seeds, limit, &is_over, interruption);
         let halt = match end {
             End::AtRest => Halt::Quiet,
             End::Decided | End::TimeUp | End::Flooded | End::Interrupted => Halt::Limit,
@@ -205,7 +205,7 @@ impl<E: Election> Trial<E> {
 
     /// Runs to the end, with random crashes, departures and returns until the group has come to
     /// rest. Later faults are no part of the election.
-    fn run_through_strikes<T: Trace<E::Protocol>>(
+    fn run_through_faults<T: Trace<E::Protocol>>(
         &self,
         world: &mut World<E::Protocol, T>,
         seeds: Seeds,
@@ -213,22 +213,22 @@ impl<E: Election> Trial<E> {
         is_over: &impl Fn(&T) -> bool,
         interruption: &Interruption,
     ) -> End {
-        for (at, strike) in self.strikes(seeds) {
+        for (at, fault) in self.faults_in_order(seeds) {
             let just_before = Instant(at.0.saturating_sub(1)).min(limit);
             if let Some(end) = self.run_until(just_before, world, is_over, interruption) {
                 return end;
             }
-            match strike {
-                Strike::Crash(verb) => world.schedule(at, verb),
-                Strike::Going(going) => self.send_away(going, at, world),
+            match fault {
+                RandomFault::Crash(verb) => world.schedule(at, verb),
+                RandomFault::ChurnEvent(event) => self.send_away(event, at, world),
             }
         }
         self.run_until(limit, world, is_over, interruption).unwrap_or(End::TimeUp)
     }
 
     /// Returns the random faults, ordered by time.
-    fn strikes(&self, seeds: Seeds) -> Vec<(Instant, Strike)> {
-        let crashes = faults::crashes(
+    fn faults_in_order(&self, seeds: Seeds) -> Vec<(Instant, RandomFault)> {
+        let crashes = conditions::crashes(
             self.election.members(),
             self.conditions.crash,
             self.election.round(),
@@ -236,23 +236,23 @@ impl<E: Election> Trial<E> {
             seeds,
         );
         let crashes = crashes.lines().iter().cloned();
-        let goings = self.election.churn().goings(self.limit, seeds).into_iter();
-        let mut strikes: Vec<(Instant, Strike)> = crashes
-            .map(|(at, verb)| (at, Strike::Crash(verb)))
-            .chain(goings.map(|(at, going)| (at, Strike::Going(going))))
+        let churn_events = self.election.churn().events(self.limit, seeds).into_iter();
+        let mut faults_in_order: Vec<(Instant, RandomFault)> = crashes
+            .map(|(at, verb)| (at, RandomFault::Crash(verb)))
+            .chain(churn_events.map(|(at, event)| (at, RandomFault::ChurnEvent(event))))
             .collect();
-        strikes.sort_by_key(|(at, _)| *at);
-        strikes
+        faults_in_order.sort_by_key(|(at, _)| *at);
+        faults_in_order
     }
 
     /// Lets a member depart at `at` and return later.
     fn send_away<T: Trace<E::Protocol>>(
         &self,
-        going: Going,
+        event: ChurnEvent,
         at: Instant,
         world: &mut World<E::Protocol, T>,
     ) {
-        if let Some((who, verb)) = Churn::decide(going, world) {
+        if let Some((who, verb)) = Churn::decide(event, world) {
             let keep_state = true;
             world.schedule(at, verb);
             let back = at + self.election.churn().absence;
@@ -298,7 +298,7 @@ impl<E: Election> Trial<E> {
 }
 
 /// Returns the number of messages that were sent up to now.
-fn messages<P: Protocol, T: Trace<P>>(world: &World<P, T>) -> u64 {
+fn messages<P: Simulated, T: Trace<P>>(world: &World<P, T>) -> u64 {
     let tally = world.tally();
     tally.unicasts.iter().chain(&tally.multicasts).sum()
 }

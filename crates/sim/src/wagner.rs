@@ -16,7 +16,7 @@ use crate::{Delay, Detection, Halt, Network, Scratch, Seeds, Setup, Silent, Trac
 
 /// The parameters of one draw.
 #[derive(Debug, Clone)]
-pub struct Trial {
+pub struct DrawTrial {
     /// The number of members.
     pub members: u32,
     /// The configuration of the honest members.
@@ -33,7 +33,7 @@ pub struct Trial {
 
 /// The result of a draw.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Run {
+pub struct DrawRun {
     /// The member that all honest members have seen elected, if none knows of a fault.
     pub leader: Option<MemberId>,
     /// Calls of Subset, by the honest member that progressed furthest.
@@ -56,7 +56,7 @@ pub struct Run {
     pub delay: Duration,
 }
 
-impl Run {
+impl DrawRun {
     /// True if an honest member knows of a fault.
     pub fn fault_detected(&self) -> bool {
         self.informed > 0
@@ -82,7 +82,7 @@ impl Run {
 ///
 /// # Panics
 /// If the cheaters are not on the ring, or leave fewer than two others.
-pub fn draw(trial: &Trial, seeds: Seeds, scratch: Scratch<Seat>) -> (Run, Scratch<Seat>) {
+pub fn draw(trial: &DrawTrial, seeds: Seeds, scratch: Scratch<Seat>) -> (DrawRun, Scratch<Seat>) {
     let (run, Silent, scratch) = draw_traced(trial, seeds, scratch, Silent, || true);
     (run, scratch)
 }
@@ -92,12 +92,12 @@ pub fn draw(trial: &Trial, seeds: Seeds, scratch: Scratch<Seat>) -> (Run, Scratc
 /// # Panics
 /// As [`draw`].
 pub fn draw_traced<T: Trace<Seat>>(
-    trial: &Trial,
+    trial: &DrawTrial,
     seeds: Seeds,
     scratch: Scratch<Seat>,
     trace: T,
     goes_on: impl Fn() -> bool,
-) -> (Run, T, Scratch<Seat>) {
+) -> (DrawRun, T, Scratch<Seat>) {
     let mut world = world(trial, seeds, scratch, trace);
     for member in 0..trial.members {
         world.start(member);
@@ -118,7 +118,7 @@ pub fn draw_traced<T: Trace<Seat>>(
 }
 
 fn world<T: Trace<Seat>>(
-    trial: &Trial,
+    trial: &DrawTrial,
     seeds: Seeds,
     scratch: Scratch<Seat>,
     trace: T,
@@ -140,7 +140,7 @@ fn world<T: Trace<Seat>>(
 }
 
 /// The duration of a Basic round among honest members.
-fn round_time(trial: &Trial) -> Duration {
+fn round_time(trial: &DrawTrial) -> Duration {
     let hops = match trial.config.ring {
         Ring::BothWays => trial.members,
         Ring::Clockwise => 2 * trial.members,
@@ -148,7 +148,7 @@ fn round_time(trial: &Trial) -> Duration {
     trial.hop * u64::from(hops)
 }
 
-fn summarise<T: Trace<Seat>>(trial: &Trial, world: &World<Seat, T>) -> Run {
+fn summarise<T: Trace<Seat>>(trial: &DrawTrial, world: &World<Seat, T>) -> DrawRun {
     let seats = (0..).zip(world.members());
     let honest =
         || seats.clone().filter_map(|(place, seat)| seat.honest().map(|member| (place, member)));
@@ -164,7 +164,7 @@ fn summarise<T: Trace<Seat>>(trial: &Trial, world: &World<Seat, T>) -> Run {
     let concluded = honest().filter_map(|(place, _)| world.nominee(place));
     let last = concluded.map(|(_, at)| at).max();
     let tally = world.tally();
-    Run {
+    DrawRun {
         leader,
         stages: furthest.map_or(0, Leader::stages),
         flips: furthest.map_or(0, Leader::flips),

@@ -3,8 +3,10 @@
 //! At equal times the scenario comes first, then messages in the order of sending, then timers.
 //! This order and [`Seeds`] determine a run completely.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use hustings_protocol::{
-    Candidate, Input, Instant, MAX_KINDS, MemberId, Message, Priority, Protocol, Timer,
+    Candidate, Input, Instant, MAX_KINDS, MemberId, Message, Priority, Simulated, Timer,
 };
 
 use crate::in_flight::{EVERYONE, Flight};
@@ -29,7 +31,7 @@ pub struct Setup {
 
 /// The input for creating a member when it comes up.
 #[derive(Debug)]
-pub struct Boot<P: Protocol> {
+pub struct Boot<P: Simulated> {
     /// The member's identity and priority.
     pub me: Candidate,
     /// The last state that the member saved; `None` if it lost that state or never saved any.
@@ -61,25 +63,51 @@ pub struct Tally {
 
 /// The memory of a world that has ended. Allocating the memory of a million members and messages
 /// anew in every run would take longer than the run.
-pub struct Scratch<P: Protocol> {
+pub struct Scratch<P: Simulated> {
     members: Vec<P>,
     buffers: Buffers<P::Message>,
 }
 
-impl<P: Protocol> Default for Scratch<P> {
+impl<P: Simulated> Default for Scratch<P> {
     fn default() -> Self {
         Self { members: Vec::new(), buffers: Buffers::default() }
     }
 }
 
+/// The memory of runs that have ended: as many pieces as there were runs at one time.
+pub struct Memory<P: Simulated>(Mutex<Vec<Scratch<P>>>);
+
+impl<P: Simulated> Default for Memory<P> {
+    fn default() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+}
+
+impl<P: Simulated> Memory<P> {
+    /// Takes a piece, or an empty one.
+    pub fn take(&self) -> Scratch<P> {
+        self.pieces().pop().unwrap_or_default()
+    }
+
+    /// Gives a piece back for later runs.
+    pub fn give_back(&self, scratch: Scratch<P>) {
+        self.pieces().push(scratch);
+    }
+
+    fn pieces(&self) -> MutexGuard<'_, Vec<Scratch<P>>> {
+        // Emptied memory is good memory, whatever happened to the run that left it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// One run.
-pub struct World<P: Protocol, T: Trace<P> = Silent> {
+pub struct World<P: Simulated, T: Trace<P> = Silent> {
     pub(crate) members: Vec<P>,
     pub(crate) state: State<P, T>,
     pub(crate) make: Box<dyn FnMut(Boot<P>) -> P>,
 }
 
-impl<P: Protocol> World<P> {
+impl<P: Simulated> World<P> {
     /// Creates a world before its first event, without a trace.
     ///
     /// # Panics
@@ -94,7 +122,7 @@ impl<P: Protocol> World<P> {
     }
 }
 
-impl<P: Protocol, T: Trace<P>> World<P, T> {
+impl<P: Simulated, T: Trace<P>> World<P, T> {
     /// Creates a world before its first event, recorded by `trace`.
     ///
     /// # Panics
@@ -173,7 +201,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
 
     /// Adds one verb to the script. A time in the past means now.
     pub fn schedule(&mut self, at: Instant, verb: Verb) {
-        self.state.enter(at, ScriptEntry::Strike(verb));
+        self.state.enter(at, ScriptEntry::Verb(verb));
     }
 
     /// Runs until no event is left or `limit` has passed.
@@ -182,7 +210,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             let lane = self.state.in_flight.lane_due().unwrap_or(NEVER);
             let spread = bound(self.state.in_flight.spread_due());
             let timers = bound(self.state.timers.due());
-            let script = self.state.agenda_due;
+            let script = self.state.script_due;
             let next = lane.min(spread).min(timers).min(script);
             if next == NEVER {
                 return Halt::Quiet;
@@ -194,18 +222,18 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             // Scenario lines precede the messages of their time, messages precede timers.
             if script == next {
                 self.state.advance(next);
-                self.attend();
+                self.run_script();
                 continue;
             }
-            let before_agenda = just_before(script).min(limit);
-            self.state.horizon = timers.min(before_agenda);
+            let before_script = just_before(script).min(limit);
+            self.state.horizon = timers.min(before_script);
             if lane == next {
                 self.serve_lane();
             } else if spread == next {
                 self.serve_spread();
             } else {
                 let before_messages = just_before(lane.min(spread));
-                self.serve_timers(before_agenda.min(before_messages));
+                self.serve_timers(before_script.min(before_messages));
             }
         }
     }

@@ -3,7 +3,7 @@
 use hustings_protocol::announce::{Announce, Config, Criterion, Message, Wake};
 use hustings_protocol::announce_listen::{self, AnnounceListen};
 use hustings_protocol::suppression::{self, Suppression};
-use hustings_protocol::{Duration, Instant, Protocol};
+use hustings_protocol::{Duration, ElectionOutcome, Instant, Simulated};
 use hustings_sim::announcing::priorities;
 use hustings_sim::convergence::{Convergence, Expected, Watch};
 use hustings_sim::{Boot, Delay, Detection, LossModel, Network, Seeds, Setup, Verb, Who, World};
@@ -14,7 +14,7 @@ const SECOND: Duration = Duration::from_secs(1);
 type Outcome = (Option<Convergence>, u64, u64, u64);
 
 /// Runs for 30 seconds, with or without skipping.
-fn run<P: Protocol<Message = Message> + 'static>(
+fn run<P: Simulated<Message = Message, Outcome = ElectionOutcome> + 'static>(
     members: u32,
     spare: bool,
     (config, loss, expected): (P::Config, f64, Expected),
@@ -47,7 +47,7 @@ fn run<P: Protocol<Message = Message> + 'static>(
 
 /// Asserts that skipping changes no result, and skips something. A member that no longer takes
 /// part, as in suppression, does not count as hearing: then there is no leader that all must hear.
-fn assert_alike<P: Protocol<Message = Message> + 'static>(
+fn assert_alike<P: Simulated<Message = Message, Outcome = ElectionOutcome> + 'static>(
     config: P::Config,
     expected: Option<Expected>,
     make: fn(Boot<P>) -> P,

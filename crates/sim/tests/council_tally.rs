@@ -1,7 +1,7 @@
 //! Council elections as aggregate counts: against theory in every case that has one, and against
 //! means of simulations that were computed independently.
 
-use hustings_sim::council_aggregate::{Run, elect, poll};
+use hustings_sim::council_aggregate::{PollRun, elect, poll};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Seeds, monte_carlo};
 use hustings_theory::bolot::{self, Keys};
@@ -37,13 +37,13 @@ struct Measured {
     first_round: Sample,
 }
 
-fn measure(one: impl Fn(Seeds) -> Run + Sync) -> Measured {
+fn measure(one: impl Fn(Seeds) -> PollRun + Sync) -> Measured {
     let mut measured = Measured {
         rounds: Sample::new(Kind::Number),
         messages: Sample::new(Kind::Number),
         first_round: Sample::new(Kind::Proportion),
     };
-    let take = |run: Run| {
+    let take = |run: PollRun| {
         assert!(run.seats.is_some(), "{run:?}");
         measured.rounds.add(run.rounds as f64);
         measured.messages.add(run.messages as f64);

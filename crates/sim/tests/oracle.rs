@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use hustings_protocol::bully::{self, Bully};
 use hustings_protocol::chang_roberts::{self, ChangRoberts, Initiator};
 use hustings_protocol::modified_ring::{self, ModifiedRing};
-use hustings_protocol::{Instant, MAX_KINDS, Priority, Protocol};
+use hustings_protocol::{Instant, MAX_KINDS, Priority, Simulated};
 use hustings_sim::classics::{self, Best, BullyInitiator, Initiators, Layout, Order, Ring};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{
@@ -326,7 +326,7 @@ fn scenario(name: &str) -> Option<(Summary, u64)> {
     })
 }
 
-fn five_on_a_ring<P: Protocol + Default + 'static>(text: &str, config: P::Config) -> Summary {
+fn five_on_a_ring<P: Simulated + Default + 'static>(text: &str, config: P::Config) -> Summary {
     let setup = group(ranked(5), Detection::Oracle);
     run::<P>(setup, script(text), config, FOR_EVER)
 }

@@ -5,9 +5,9 @@ mod round;
 use clap::{Args, ValueEnum};
 use hustings_protocol::Duration;
 use hustings_protocol::probabilistic::{
-    Config, GroupSize, Introduction, LastRound, Recall, Reply, Strategy,
+    Config, GroupSize, Introduction, LastRound, Recall, ReplyRule, Strategy,
 };
-use hustings_sim::probabilistic::Trial;
+use hustings_sim::probabilistic::ProbabilisticTrial;
 use hustings_sim::trial::Rounds;
 use hustings_theory::probabilistic::Model;
 
@@ -91,8 +91,8 @@ pub(crate) struct ProbabilisticOptions {
     recall: Recall,
 
     /// The members that a drawn member answers, if their choice is no better than its own
-    #[arg(long, value_parser = one_of::<Reply>(), default_value = "worse")]
-    reply: Reply,
+    #[arg(long, value_parser = one_of::<ReplyRule>(), default_value = "worse")]
+    reply: ReplyRule,
 
     /// The group size with which a member determines the drawn members
     #[arg(long, value_enum, default_value_t = Size::Known)]
@@ -198,7 +198,7 @@ pub(crate) struct Probabilistic {
     /// The success probability for which the first K was chosen.
     target: Option<f64>,
     recall: Recall,
-    reply: Reply,
+    reply: ReplyRule,
     size: Size,
     introduction: Introduction,
     /// In units of a message's delay.
@@ -210,7 +210,7 @@ impl Probabilistic {
     ///
     /// # Errors
     /// Names the setting that the simulator does not support or has no room for.
-    fn trial(&self, conditions: &Conditions) -> Result<Trial, Failure> {
+    fn trial(&self, conditions: &Conditions) -> Result<ProbabilisticTrial, Failure> {
         let hop = conditions.require_steps(NAME)?;
         let members = self.members;
         let config = Config {
@@ -228,7 +228,7 @@ impl Probabilistic {
         };
         self.require_room(conditions.view)?;
         self.require_time(&config)?;
-        Ok(Trial {
+        Ok(ProbabilisticTrial {
             members,
             view: conditions.view,
             crash: conditions.crash,
@@ -353,7 +353,7 @@ impl Described for Probabilistic {
             said.push(format!("growing by {growth} in {rounds} rounds{last}"));
             said.push(format!("reinitiate {}", self.recall.name()));
         }
-        if self.reply != Reply::Worse {
+        if self.reply != ReplyRule::Worse {
             said.push(format!("reply {}", self.reply.name()));
         }
         if self.size != Size::Known {

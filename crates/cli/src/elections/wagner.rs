@@ -8,7 +8,7 @@ use hustings_protocol::Duration;
 use hustings_protocol::wagner::subset::{Compare, Selection};
 use hustings_protocol::wagner::{Config, Ring};
 use hustings_sim::trial::Draws;
-use hustings_sim::wagner::{Aim, Cheat, Scheme, Segment, Trial};
+use hustings_sim::wagner::{Aim, Cheat, DrawTrial, Scheme, Segment};
 use hustings_theory::wagner::election::{
     adjacent_pair, cost, printed_bound, probability_elected, stages_exceed,
 };
@@ -282,7 +282,7 @@ impl Wagner {
     ///
     /// # Errors
     /// Names the setting that the simulator does not support.
-    fn trial(&self, conditions: &Conditions) -> Result<Trial, Failure> {
+    fn trial(&self, conditions: &Conditions) -> Result<DrawTrial, Failure> {
         let hop = conditions.require_steps(NAME)?;
         conditions.require_agreed_ring(NAME)?;
         let fewest = self.ring.fewest();
@@ -302,7 +302,7 @@ impl Wagner {
         let segments = self.cheaters.iter();
         let segments = segments.map(|it| it.segment(self.members, &config));
         let cheaters = segments.collect::<Result<_, Failure>>()?;
-        Ok(Trial {
+        Ok(DrawTrial {
             members: self.members,
             config,
             cheaters,

@@ -3,7 +3,7 @@
 use hustings_draw::verify::{Finding, Weight};
 use hustings_draw::{DrawStatus, State};
 use hustings_protocol::wagner::Wagner;
-use hustings_protocol::wagner::fault::Cause;
+use hustings_protocol::wagner::fault::FaultCause;
 use hustings_sim::wagner::{Cheat, Segment};
 use hustings_theory::wagner::stall::{StallLimit, false_alarm};
 
@@ -159,7 +159,7 @@ async fn br_silence_is_a_fault_after_the_limit() {
     drawn.is_known_to_all();
     let is_silence = |it: &DrawStatus| {
         let fault = it.fault.as_ref().unwrap();
-        matches!(fault.cause, Cause::Silence { .. })
+        matches!(fault.cause, FaultCause::Silence { .. })
     };
     assert!(drawn.honest.iter().any(is_silence), "{:?}", drawn.honest);
     let accused = drawn.accused();
@@ -243,7 +243,7 @@ async fn sm_two_cheaters_that_stall_are_stopped_by_the_limit() {
         drawn.is_known_to_all();
         let is_stall = |it: &DrawStatus| {
             let cause = it.fault.as_ref().unwrap().cause;
-            matches!(cause, Cause::Stalled { stages: 16 })
+            matches!(cause, FaultCause::Stalled { stages: 16 })
         };
         assert!(drawn.honest.iter().any(is_stall), "{:?}", drawn.honest);
         drawn.tells_who_stalled();

@@ -7,7 +7,7 @@ use std::fs;
 use std::sync::Arc;
 
 use hustings_protocol::Duration;
-use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_protocol::wagner::fault::{Fault, FaultCause, Side};
 use hustings_protocol::wagner::flips::Flip;
 use hustings_protocol::wagner::{Message, Wagner};
 use tokio::net::TcpStream;
@@ -323,7 +323,7 @@ async fn fault_after_an_election_is_reported_and_is_no_fault() {
     m0.sign_verdict(Verdict::Fault(Fault {
         place: 0,
         round: 2,
-        cause: Cause::Told { side: Side::Left },
+        cause: FaultCause::Told { side: Side::Left },
     }))
     .ok()
     .unwrap();
@@ -374,7 +374,7 @@ async fn disk_failure_is_a_fault_reported_to_all_at_once() {
     for status in honest {
         assert_eq!(status.state, State::Fault, "{status:?}");
         let told = status.reports.iter().map(|it| (&*it.by, it.cause));
-        assert!(told.into_iter().any(|it| it == ("m3", Cause::Withdrawn)), "{status:?}");
+        assert!(told.into_iter().any(|it| it == ("m3", FaultCause::Withdrawn)), "{status:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 //! that its neighbour received.
 
 use hustings_protocol::wagner::Message;
-use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_protocol::wagner::fault::{Fault, FaultCause, Side};
 
 use super::reading::Reading;
 use super::statements::Statements;
@@ -60,7 +60,7 @@ fn has_noticed(reading: &Reading) -> bool {
 
 /// True if the member that reports the fault noticed it itself.
 fn is_own(fault: Fault) -> bool {
-    !matches!(fault.cause, Cause::Told { .. })
+    !matches!(fault.cause, FaultCause::Told { .. })
 }
 
 /// Compares the messages that `sender` claims to have sent to `side` with those that `receiver`
@@ -197,7 +197,7 @@ impl<'r> Gap<'r> {
         let has = |messages: &[Message]| messages.contains(&Message::Fault);
         let went_in = has(&self.from_left) || has(&self.from_right);
         let told = |reading: &Reading, side| match reading.verdict {
-            Verdict::Fault(fault) => fault.cause == Cause::Told { side },
+            Verdict::Fault(fault) => fault.cause == FaultCause::Told { side },
             Verdict::Elected { .. } => false,
         };
         let came_out = told(self.left, Side::Right) || told(self.right, Side::Left);
@@ -205,7 +205,10 @@ impl<'r> Gap<'r> {
         let noticed: Vec<Fault> = noticed.filter(|it| is_own(*it)).collect();
         // These causes have findings of their own, with what the other transcripts show about them.
         let is_told = |it: &Fault| {
-            matches!(it.cause, Cause::Silence { .. } | Cause::Stalled { .. } | Cause::Withdrawn)
+            matches!(
+                it.cause,
+                FaultCause::Silence { .. } | FaultCause::Stalled { .. } | FaultCause::Withdrawn
+            )
         };
         let what = match (came_out, went_in) {
             (true, _) if noticed.iter().any(is_told) => return None,

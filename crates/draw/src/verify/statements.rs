@@ -4,7 +4,7 @@
 mod silence;
 
 use hustings_protocol::wagner::Message;
-use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_protocol::wagner::fault::{Fault, FaultCause, Side};
 use hustings_theory::wagner::stall::{StallLimit, false_alarm};
 
 use super::conduct;
@@ -124,14 +124,14 @@ impl<'r> Statements<'r> {
     fn withdrawal(&self, place: u32) -> Option<Finding> {
         let fault = self.fault_of(place)?;
         let what = "withdrew before the draw was over, by its own word: stopped, or its host failed it (a disk, randomness); whatever the reason, it is a veto".to_owned();
-        (fault.cause == Cause::Withdrawn).then(|| Finding::proven(self.ring.name(place), what))
+        (fault.cause == FaultCause::Withdrawn).then(|| Finding::proven(self.ring.name(place), what))
     }
 
     /// Findings about the limit on equal stages. If a sound transcript shows that the limit was
     /// reached, no member is blamed.
     fn stall(&self, is_sound: &[bool]) -> Vec<Finding> {
         let stages = |place: u32| match self.fault_of(place)?.cause {
-            Cause::Stalled { stages } => Some(stages),
+            FaultCause::Stalled { stages } => Some(stages),
             _ => None,
         };
         let says: Vec<(u32, u32)> =

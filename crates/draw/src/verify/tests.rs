@@ -5,7 +5,7 @@ mod words_alone;
 
 use std::fs;
 
-use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_protocol::wagner::fault::{Fault, FaultCause, Side};
 use hustings_protocol::wagner::flips::Flip;
 use hustings_protocol::wagner::{Message, Wagner};
 
@@ -282,7 +282,7 @@ async fn statement_about_another_members_fault_or_no_member_is_invalid() {
     };
     let fault = |place| {
         let side = Side::Left;
-        let cause = Cause::Told { side };
+        let cause = FaultCause::Told { side };
         Verdict::Fault(Fault { place, round: 3, cause })
     };
     let elected = |leader| Verdict::Elected { leader, messages: 9 };

@@ -1,6 +1,6 @@
 //! The fixture of the paper's elections.
 
-use hustings_sim::council_aggregate::{self, Run};
+use hustings_sim::council_aggregate::{self, PollRun as Run};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_theory::council::{
     Algorithm, Cost, Election, Estimate, Knowledge, Loss, Seats, optimum::Goal, optimum::best_c,

@@ -8,7 +8,7 @@ use hustings_protocol::council::{
     Algorithm as Drawn, Config, Knowledge, Memory, Refill, Seats, WireBits,
 };
 use hustings_sim::Scratch;
-use hustings_sim::council::{Stay, Trial, keep, remembered};
+use hustings_sim::council::{CouncilTrial as Trial, Stay, keep, remembered};
 use hustings_sim::statistics::Sample;
 use hustings_theory::council::optimum::{Goal, Optimum};
 use hustings_theory::council::rules::in_theory;

@@ -4,7 +4,7 @@
 //! at 2.5 hops. The member that crashes then has forwarded what arrived after 2 hops, and does not
 //! receive what arrives after 3.
 
-use hustings_protocol::{Duration, Instant, Outcome, Priority, Protocol};
+use hustings_protocol::{Duration, ElectionOutcome, Instant, Priority, Protocol, Simulated};
 use hustings_sim::{
     Delay, Detection, Ending, Event, Halt, Network, Scenario, Seeds, Setup, Silent, Summary, Trace,
     Verb, Who, World,
@@ -96,14 +96,14 @@ impl SlidesFixture {
 
     pub(super) fn play<P>(self, config: P::Config, seeds: Seeds) -> Play
     where
-        P: Protocol + Default + 'static,
+        P: Simulated + Default + 'static,
     {
         self.play_traced::<P, Silent>(config, seeds, Silent).0
     }
 
     pub(super) fn play_traced<P, T>(self, config: P::Config, seeds: Seeds, trace: T) -> (Play, T)
     where
-        P: Protocol + Default + 'static,
+        P: Simulated + Default + 'static,
         T: Trace<P>,
     {
         let mut world = World::traced(self.setup, config, seeds, trace, |_| P::default());
@@ -147,7 +147,7 @@ pub(super) struct Reports {
     pub(super) victories: Vec<u32>,
 }
 
-impl<P: Protocol> Trace<P> for Reports {
+impl<P: Protocol<Outcome = ElectionOutcome>> Trace<P> for Reports {
     const ON: bool = true;
 
     fn record(&mut self, _: Instant, event: Event<'_, P>) {
@@ -155,14 +155,13 @@ impl<P: Protocol> Trace<P> for Reports {
             return;
         };
         match outcome {
-            Outcome::Standing { .. } => self.calls.push(member),
-            Outcome::Nominee(it) if it.id.0 == u64::from(member) => self.victories.push(member),
-            Outcome::Nominee(_) | Outcome::Vacant => {}
-            Outcome::DuplicateIdentity | Outcome::Fault(_) => {}
-            Outcome::TenureGained { .. }
-            | Outcome::TenureLost { .. }
-            | Outcome::TenureRefused(_)
-            | Outcome::Council(_) => {}
+            ElectionOutcome::Standing { .. } => self.calls.push(member),
+            ElectionOutcome::Nominee(it) if it.id.0 == u64::from(member) => {
+                self.victories.push(member)
+            }
+            ElectionOutcome::Nominee(_)
+            | ElectionOutcome::Vacant
+            | ElectionOutcome::DuplicateIdentity => {}
         }
     }
 }

@@ -1,6 +1,6 @@
 //! P1, P2, P3 and P12: the five factors of section 4.
 
-use hustings_protocol::probabilistic::Reply;
+use hustings_protocol::probabilistic::ReplyRule;
 use hustings_theory::probabilistic::factors::{
     self, e1_exact, log10_of_group_limit, log10_of_group_limit_printed, success_bound,
 };
@@ -82,7 +82,7 @@ pub(super) fn p2(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
     for view in [0.4, 0.5] {
         let model =
             Model { members: 500, view, crash: 0.0, unicast_loss: 0.0, multicast_loss: 0.0 };
-        let plan = Plan { reply: Reply::Worse, ..Plan::round(2) };
+        let plan = Plan { reply: ReplyRule::Worse, ..Plan::round(2) };
         let of_two = fixture.runs(count, &model, plan)?;
         let of_two = of_two.iter().filter(|run| run.relay_members == 2);
         let apart = share_of(of_two.map(|run| !run.strong_success));

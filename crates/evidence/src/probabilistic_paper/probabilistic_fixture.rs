@@ -1,9 +1,11 @@
 //! The fixture of the report's elections: its model, put into the simulator.
 
 use hustings_protocol::Duration;
-use hustings_protocol::probabilistic::{Config, LastRound, Probabilistic, Recall, Reply, Strategy};
+use hustings_protocol::probabilistic::{
+    Config, LastRound, Probabilistic, Recall, ReplyRule, Strategy,
+};
 use hustings_sim::Memory;
-use hustings_sim::probabilistic::{Run, Trial, elect};
+use hustings_sim::probabilistic::{ProbabilisticRun, ProbabilisticTrial, elect};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_theory::probabilistic::Model;
 
@@ -25,7 +27,7 @@ pub(super) struct Plan {
     pub(super) k: u32,
     pub(super) rounds: u16,
     pub(super) recall: Recall,
-    pub(super) reply: Reply,
+    pub(super) reply: ReplyRule,
 }
 
 impl Plan {
@@ -35,7 +37,7 @@ impl Plan {
             k: Strategy::DOCUMENT.first,
             rounds: Strategy::DOCUMENT.rounds,
             recall,
-            reply: Reply::Worse,
+            reply: ReplyRule::Worse,
         }
     }
 
@@ -79,14 +81,14 @@ pub(super) fn honest(budget: &Budget) -> ProbabilisticFixture<'_> {
 
 impl ProbabilisticFixture<'_> {
     /// Returns a trial of `plan` in the group of `model`.
-    pub(super) fn trial(&self, model: &Model, plan: Plan) -> Trial {
+    pub(super) fn trial(&self, model: &Model, plan: Plan) -> ProbabilisticTrial {
         let config = Config {
             strategy: plan.strategy(model.members),
             recall: plan.recall,
             reply: plan.reply,
             ..Config::paper(model.members, DELAY)
         };
-        Trial {
+        ProbabilisticTrial {
             members: model.members as u32,
             view: model.view,
             crash: model.crash,
@@ -98,7 +100,12 @@ impl ProbabilisticFixture<'_> {
     }
 
     /// Runs `runs` elections. Each plan and group has its own seed.
-    pub(super) fn runs(&self, runs: u64, model: &Model, plan: Plan) -> Result<Vec<Run>> {
+    pub(super) fn runs(
+        &self,
+        runs: u64,
+        model: &Model,
+        plan: Plan,
+    ) -> Result<Vec<ProbabilisticRun>> {
         let trial = self.trial(model, plan);
         let memory: Memory<Probabilistic> = Memory::default();
         let own = self.budget.reseeded(seed_of(&format!("{plan:?} {model:?}")));
@@ -144,8 +151,9 @@ pub(super) struct ProbabilisticResults {
 }
 
 impl ProbabilisticResults {
-    fn of(runs: &[Run]) -> Self {
-        let number = |of: fn(&Run) -> f64| sample_of(Kind::Number, runs.iter().map(of));
+    fn of(runs: &[ProbabilisticRun]) -> Self {
+        let number =
+            |of: fn(&ProbabilisticRun) -> f64| sample_of(Kind::Number, runs.iter().map(of));
         Self {
             strong: share_of(runs.iter().map(|run| run.strong_success)),
             weak: sample_of(Kind::Fraction, runs.iter().map(|run| run.weak_success)),

@@ -3,7 +3,7 @@
 
 use hustings_protocol::Duration;
 use hustings_protocol::probabilistic::{
-    Config, GroupSize, Introduction, LastRound, Recall, Reply, Strategy,
+    Config, GroupSize, Introduction, LastRound, Recall, ReplyRule, Strategy,
 };
 
 use super::super::assert_refuted::{assert_own_check_fails, assert_refuted};
@@ -63,7 +63,7 @@ fn p5_is_refuted_if_a_hash_selects_the_next_initiator() {
 
 #[test]
 fn p6_is_refuted_if_equal_choices_are_answered() {
-    assert_refuted(theorems::p6, |config, _| Config { reply: Reply::Literal, ..config });
+    assert_refuted(theorems::p6, |config, _| Config { reply: ReplyRule::Literal, ..config });
 }
 
 #[test]

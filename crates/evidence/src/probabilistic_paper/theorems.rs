@@ -1,8 +1,8 @@
 //! P4, P5 and P6: the theorems of section 4.
 
-use hustings_protocol::probabilistic::{Message, Probabilistic, Recall, Reply};
+use hustings_protocol::probabilistic::{Message, Probabilistic, Recall, ReplyRule};
 use hustings_protocol::{Instant, MemberId};
-use hustings_sim::probabilistic::{Run, elect_traced};
+use hustings_sim::probabilistic::{ProbabilisticRun, elect_traced};
 use hustings_sim::{Event, Scratch, Trace, Verb, Who};
 use hustings_theory::probabilistic::cost::{
     first_unicasts, longest_path, mean_multicasts_bound, mean_unicasts_bound,
@@ -160,10 +160,11 @@ pub(super) fn p6(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
     let model = Model { crash: 0.0, ..with_loss(2_000, 0.0) };
     let (mut unicasts, mut multicasts, mut literally) = (Vec::new(), Vec::new(), Vec::new());
     for &k in ks {
-        let plan = Plan { reply: Reply::Literal, ..Plan::round(k) };
+        let plan = Plan { reply: ReplyRule::Literal, ..Plan::round(k) };
         let to_the_letter = fixture.runs(count, &model, plan)?;
-        let is_within =
-            |run: &Run| run.unicasts as f64 <= f64::from(run.relay_members).powi(3) / 2.0;
+        let is_within = |run: &ProbabilisticRun| {
+            run.unicasts as f64 <= f64::from(run.relay_members).powi(3) / 2.0
+        };
         let within: Vec<bool> = to_the_letter.iter().map(is_within).collect();
         evidence.stated(
             format!("Figure 3 to the letter, K = {k}: rounds with at most m^3/2 unicasts"),
@@ -211,7 +212,7 @@ fn rounds_in_time(fixture: &ProbabilisticFixture<'_>, k: u32) -> Result<(usize, 
     let (mut held, mut in_time) = (0, 0);
     for &members in groups {
         let runs = fixture.runs(20, &with_loss(members, 0.0), Plan::round(k))?;
-        let is_in_time = |run: &&Run| times.contains(&run.delay_in_rounds);
+        let is_in_time = |run: &&ProbabilisticRun| times.contains(&run.delay_in_rounds);
         held += runs.len();
         in_time += runs.iter().filter(is_in_time).count();
     }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use hustings_sim::statistics::Kind;
-use hustings_sim::wagner::{Aim, Cheat, Run};
+use hustings_sim::wagner::{Aim, Cheat, DrawRun};
 use hustings_theory::wagner::election::{cost, printed_bound, stages_exceed};
 use hustings_theory::wagner::informal::{Parity, Sees, best_cheater, printed_cheater};
 use hustings_theory::wagner::stall::{StallLimit, endless, false_alarm};
@@ -72,7 +72,7 @@ fn stalling(
             format!("n = {members}, {cheaters} would stall: draws that end"),
             all_are(&draws, |run| !run.stalled()),
         );
-        let share = share(&draws, Run::stalled);
+        let share = share(&draws, DrawRun::stalled);
         let expected = endless(members as usize, cheaters as usize);
         evidence.ours(
             format!("n = {members}, {cheaters} would stall: share of draws that do not end"),
@@ -93,7 +93,7 @@ pub(super) fn w6(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
     let runs = fixture.choose(300, 3_000);
     for (members, cheaters) in [(6_u32, 2_u32), (8, 3)] {
         let trial = schemed(&honest(members), cheaters, Aim::Stall)?;
-        let endless = share(&fixture.hold(runs, &trial)?, Run::stalled);
+        let endless = share(&fixture.hold(runs, &trial)?, DrawRun::stalled);
         let twice_their_part = f64::from(2 * cheaters) / f64::from(members);
         evidence.ours(
             format!("n = {members}, {cheaters} choose the best flips there are: share of draws that do not end"),
@@ -110,7 +110,7 @@ pub(super) fn w6(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
         let expected = false_alarm(8, StallLimit::new(limit.get()));
         evidence.ours(
             format!("n = 8, all honest, {limit} equal stages are a fault: share of false alarms"),
-            share_between(expected, expected, &share(&draws, Run::fault_detected)),
+            share_between(expected, expected, &share(&draws, DrawRun::fault_detected)),
         );
     }
     Ok(format!(
@@ -141,7 +141,7 @@ pub(super) fn w7(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
     }
     for members in [8_u32, 25] {
         let draws = fixture.hold(runs, &honest(members))?;
-        let of = |run: &Run| u64::from(run.stages + run.flips);
+        let of = |run: &DrawRun| u64::from(run.stages + run.flips);
         let square = 2 * u64::from(members * members);
         evidence.stated(
             format!("n = {members}: draws with 2 n^2 messages of one bit a round"),

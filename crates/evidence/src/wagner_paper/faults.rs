@@ -2,7 +2,7 @@
 
 use hustings_protocol::wagner::Config;
 use hustings_sim::statistics::Sample;
-use hustings_sim::wagner::{Cheat, Run, Trial};
+use hustings_sim::wagner::{Cheat, DrawRun, DrawTrial};
 use hustings_theory::wagner::{Ring, segment};
 
 use super::super::budget::{Result, share_of};
@@ -12,12 +12,12 @@ use super::super::evidence::{
 use super::wagner_fixture::{WagnerFixture, cheated, honest};
 
 /// Returns the share of runs for which `what` is true.
-pub(super) fn share(runs: &[Run], what: impl Fn(&Run) -> bool) -> Sample {
+pub(super) fn share(runs: &[DrawRun], what: impl Fn(&DrawRun) -> bool) -> Sample {
     share_of(runs.iter().map(what))
 }
 
 /// Expects `what` to be true for all runs.
-pub(super) fn all_are(runs: &[Run], what: impl Fn(&Run) -> bool) -> Comparison {
+pub(super) fn all_are(runs: &[DrawRun], what: impl Fn(&DrawRun) -> bool) -> Comparison {
     all_true(&runs.iter().map(what).collect::<Vec<bool>>())
 }
 
@@ -68,7 +68,7 @@ pub(super) fn w2(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
             beyond.extend(fixture.hold(runs, &cheated(members, members - 2, cheat.clone()))?);
         }
         held += within.len() + beyond.len();
-        let all_know = |run: &Run| run.informed == run.honest;
+        let all_know = |run: &DrawRun| run.informed == run.honest;
         evidence.stated(
             format!("{name}: draws in which all honest members know of a fault"),
             all_are(&within, all_know),
@@ -83,7 +83,7 @@ pub(super) fn w3(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
     let runs = fixture.choose(500, 5_000);
     let (members, cheaters) = (8, 3);
     let pretended = cheated(members, cheaters, Cheat::SimulateProcessor);
-    let noticed = share(&fixture.hold(runs, &pretended)?, Run::fault_detected);
+    let noticed = share(&fixture.hold(runs, &pretended)?, DrawRun::fault_detected);
     evidence.stated(
         "n = 8, three pretend to be four: share of draws in which it is noticed",
         share_above(0.98, &noticed),
@@ -94,10 +94,12 @@ pub(super) fn w3(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
         "n = 8, three are silent: draws with a limit in which all honest members know",
         all_are(&limited, |run| run.informed == run.honest),
     );
-    let patient = Trial { config: Config { respond_within: None, ..broken.config }, ..broken };
+    let patient = DrawTrial { config: Config { respond_within: None, ..broken.config }, ..broken };
     let endless = fixture.hold(runs, &patient)?;
-    evidence
-        .stated("the same without a limit: draws that never end", all_are(&endless, Run::stalled));
+    evidence.stated(
+        "the same without a limit: draws that never end",
+        all_are(&endless, DrawRun::stalled),
+    );
     Ok(format!(
         "pretenders noticed in {} of draws; silence always, given a limit",
         number(average(&noticed))
@@ -129,7 +131,7 @@ pub(super) fn w12(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Resul
         all_are(&vetoed, |run| run.informed == run.honest && run.leader.is_none()),
     );
     let draws = fixture.hold(runs * TRIES as u64, &honest(members))?;
-    let is_elected = |run: &Run| run.leader.is_some_and(|leader| leader.0 == 0);
+    let is_elected = |run: &DrawRun| run.leader.is_some_and(|leader| leader.0 == 0);
     let wins = share_of(draws.chunks(TRIES).map(|tries| tries.iter().any(is_elected)));
     let chosen = 1.0 - (1.0 - 1.0 / f64::from(members)).powi(TRIES as i32);
     evidence.ours(

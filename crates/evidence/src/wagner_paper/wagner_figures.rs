@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use hustings_sim::statistics::Kind;
-use hustings_sim::wagner::{Aim, Cheat, Run, Trial};
+use hustings_sim::wagner::{Aim, Cheat, DrawRun, DrawTrial};
 use hustings_theory::wagner::Compare;
 use hustings_theory::wagner::election::{DrawCost, table};
 use hustings_theory::wagner::informal::{Parity, Sees, best_cheater, printed_cheater};
@@ -78,8 +78,8 @@ fn rounds(budget: &Budget) -> Result<Vec<Series>> {
         let runs = budget.choose(50, 1_000);
         held.push((*members, obedient(budget).hold(runs, &honest(*members))?));
     }
-    let points = |of: fn(&Run) -> u32| {
-        let point = |(members, runs): &(u32, Vec<Run>)| {
+    let points = |of: fn(&DrawRun) -> u32| {
+        let point = |(members, runs): &(u32, Vec<DrawRun>)| {
             let sample = sample_of(Kind::Number, runs.iter().map(|run| of(run).into()));
             Point::of((*members).into(), &sample)
         };
@@ -110,7 +110,7 @@ fn false_alarms(budget: &Budget) -> Result<Vec<Series>> {
         for limit in limits.iter().copied().filter_map(NonZeroU32::new) {
             let trial = limited_to(honest(members), limit);
             let runs = obedient(budget).hold(budget.choose(500, 20_000), &trial)?;
-            points.extend(Point::of(limit.get().into(), &share(&runs, Run::fault_detected)));
+            points.extend(Point::of(limit.get().into(), &share(&runs, DrawRun::fault_detected)));
         }
         let alarm = |limit| false_alarm(members as usize, StallLimit::new(limit));
         let line = (1..=MOST).map(|limit| (limit.into(), alarm(limit)));
@@ -125,7 +125,7 @@ fn gains(budget: &Budget) -> Result<Vec<Series>> {
     for members in budget.choose(4..=5, 4..=10) {
         let trial = schemed(&informal(members), 1, Aim::Win)?;
         let runs = obedient(budget).hold(budget.choose(500, 20_000), &trial)?;
-        let gain = |run: &Run| if run.leader_is_cheater { f64::from(members) } else { 0.0 };
+        let gain = |run: &DrawRun| if run.leader_is_cheater { f64::from(members) } else { 0.0 };
         let times_its_part = sample_of(Kind::Number, runs.iter().map(gain));
         points.extend(Point::of(members.into(), &times_its_part));
     }
@@ -142,9 +142,9 @@ fn gains(budget: &Budget) -> Result<Vec<Series>> {
 fn stalls(budget: &Budget) -> Result<Vec<Series>> {
     const MEMBERS: u32 = 8;
     let cheaters = 1..=3_u32;
-    let hold = |number: u32, trial: &Trial| -> Result<Option<Point>> {
+    let hold = |number: u32, trial: &DrawTrial| -> Result<Option<Point>> {
         let runs = obedient(budget).hold(budget.choose(100, 3_000), trial)?;
-        Ok(Point::of(number.into(), &share(&runs, Run::stalled)))
+        Ok(Point::of(number.into(), &share(&runs, DrawRun::stalled)))
     };
     let (mut at_once, mut best) = (Vec::new(), Vec::new());
     for number in cheaters.clone() {

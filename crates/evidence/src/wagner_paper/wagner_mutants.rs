@@ -3,21 +3,21 @@
 
 use hustings_protocol::wagner::Config;
 use hustings_protocol::wagner::subset::{Compare, Selection};
-use hustings_sim::wagner::{Cheat, Segment, Trial};
+use hustings_sim::wagner::{Cheat, DrawTrial, Segment};
 
 use super::super::assert_refuted::{assert_own_check_fails, assert_refuted};
 use super::{draws, faults};
 
-fn with_config(trial: Trial, change: fn(Config) -> Config) -> Trial {
-    Trial { config: change(trial.config), ..trial }
+fn with_config(trial: DrawTrial, change: fn(Config) -> Config) -> DrawTrial {
+    DrawTrial { config: change(trial.config), ..trial }
 }
 
-fn with_cheaters(trial: Trial, change: fn(Segment) -> Segment) -> Trial {
-    Trial { cheaters: trial.cheaters.into_iter().map(change).collect(), ..trial }
+fn with_cheaters(trial: DrawTrial, change: fn(Segment) -> Segment) -> DrawTrial {
+    DrawTrial { cheaters: trial.cheaters.into_iter().map(change).collect(), ..trial }
 }
 
 /// One more member cheats, if at least two honest members are left.
-fn one_more(trial: Trial) -> Trial {
+fn one_more(trial: DrawTrial) -> DrawTrial {
     let is_one_too_many = |it: &Segment| it.len(trial.members) + 2 >= trial.members;
     if trial.cheaters.iter().all(is_one_too_many) {
         return trial;
@@ -26,27 +26,27 @@ fn one_more(trial: Trial) -> Trial {
 }
 
 /// One member fewer cheats.
-fn one_fewer(trial: Trial) -> Trial {
+fn one_fewer(trial: DrawTrial) -> DrawTrial {
     with_cheaters(trial, |segment| Segment { to: segment.to - 1, ..segment })
 }
 
 /// Members cheat by flips alone. No other member can notice that.
-fn by_flips(trial: Trial) -> Trial {
+fn by_flips(trial: DrawTrial) -> DrawTrial {
     with_cheaters(trial, |segment| Segment { cheat: Cheat::DeterministicFlip, ..segment })
 }
 
 /// Equal stages are never a fault.
-fn without_limit(trial: Trial) -> Trial {
+fn without_limit(trial: DrawTrial) -> DrawTrial {
     with_config(trial, |config| Config { stall_limit: None, ..config })
 }
 
 /// Comparisons are strict, as printed.
-fn strictly(trial: Trial) -> Trial {
+fn strictly(trial: DrawTrial) -> DrawTrial {
     with_config(trial, |config| Config { compare: Compare::Strict, ..config })
 }
 
 /// The subset that stays is chosen in proportion to its members.
-fn in_proportion(trial: Trial) -> Trial {
+fn in_proportion(trial: DrawTrial) -> DrawTrial {
     with_config(trial, |config| Config { selection: Selection::Proportional, ..config })
 }
 
@@ -96,7 +96,7 @@ fn w7_our_check_fails_if_comparisons_are_strict() {
 
 #[test]
 fn w8_is_refuted_if_two_members_stall() {
-    assert_refuted(draws::w8, |trial| Trial {
+    assert_refuted(draws::w8, |trial| DrawTrial {
         cheaters: vec![Segment { cheat: Cheat::StaleMate, from: 0, to: 1 }],
         ..trial
     });

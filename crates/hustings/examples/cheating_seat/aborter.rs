@@ -5,9 +5,9 @@
 //! counts only when all members have signed the same leader, and this member signs only its own
 //! election.
 
-use hustings_protocol::wagner::{Config, Message, Timer, Wagner};
+use hustings_protocol::wagner::{Config, DrawOutcome, Message, Timer, Wagner};
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, NoRequest, Outcome, Protocol, View,
+    Candidate, Duration, Input, Instant, Io, MemberId, NoRequest, Protocol, View,
 };
 use rand_core::Rng;
 
@@ -22,6 +22,7 @@ impl Protocol for Aborter {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = DrawOutcome;
     type Request = NoRequest;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -83,9 +84,9 @@ impl<I: Io<Aborter>> Io<Wagner> for Unsigned<'_, I> {
 
     fn save(&mut self, (): ()) {}
 
-    fn report(&mut self, outcome: Outcome) {
+    fn report(&mut self, outcome: DrawOutcome) {
         match outcome {
-            Outcome::Nominee(leader) if leader.id != self.me().id => {} // it loses
+            DrawOutcome::Nominee(leader) if leader.id != self.me().id => {} // it loses
             _ => self.0.report(outcome),
         }
     }

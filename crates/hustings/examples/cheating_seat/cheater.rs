@@ -3,10 +3,10 @@
 //! Cheaters communicate outside the protocol over the link between them, on which they have nothing
 //! else to send. There are therefore at most two.
 
-use hustings_protocol::wagner::fault::{Cause, Fault, Side};
-use hustings_protocol::wagner::{Config, Message, Timer};
+use hustings_protocol::wagner::fault::{Fault, FaultCause, Side};
+use hustings_protocol::wagner::{Config, DrawOutcome, Message, Timer};
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, NoRequest, Outcome, Protocol, View,
+    Candidate, Duration, Input, Instant, Io, MemberId, NoRequest, Protocol, View,
 };
 use hustings_sim::wagner::{Note, Seat, Segment, Setting};
 use hustings_sim::{Seeds, Stream};
@@ -40,10 +40,12 @@ impl Cheater {
     /// Signs what an honest member would: the cheater has nothing to hide.
     fn conclude(&mut self, told: Option<Side>, io: &mut impl Io<Self>) {
         let outcome = match (self.seat.foreseen(), told) {
-            (_, Some(side)) => {
-                Outcome::Fault(Fault { place: self.place, round: 1, cause: Cause::Told { side } })
-            }
-            (Some(leader), None) => Outcome::Nominee(Candidate::new(leader.0, 0)),
+            (_, Some(side)) => DrawOutcome::Fault(Fault {
+                place: self.place,
+                round: 1,
+                cause: FaultCause::Told { side },
+            }),
+            (Some(leader), None) => DrawOutcome::Nominee(Candidate::new(leader.0, 0)),
             (None, None) => return,
         };
         if !std::mem::replace(&mut self.has_concluded, true) {
@@ -57,6 +59,7 @@ impl Protocol for Cheater {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = DrawOutcome;
     type Request = NoRequest;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -132,7 +135,7 @@ impl<I: Io<Cheater>> Io<Seat> for OnTheRing<'_, I> {
 
     fn save(&mut self, (): ()) {}
 
-    fn report(&mut self, outcome: Outcome) {
+    fn report(&mut self, outcome: DrawOutcome) {
         self.io.report(outcome);
     }
 }

@@ -10,7 +10,7 @@ pub(super) enum Stream {
     /// The members of the group.
     Group,
     /// The faults, their targets and times.
-    Strikes,
+    FaultSchedule,
     /// The fate of messages.
     Network,
     /// Draws of members, and the lateness of their timers.

@@ -5,7 +5,7 @@ use hustings_protocol::{Duration, MemberId};
 
 use super::chance::Chance;
 use super::clock::{Clock, MILLION, Micros};
-use super::season::Season;
+use super::fault::Profile;
 
 /// The time for which nominees wait for answers, in every storm. All other times are relative to
 /// it.
@@ -48,14 +48,14 @@ enum Rates {
 }
 
 impl Group {
-    pub(super) fn draw(season: Season, chance: &mut Chance) -> Self {
-        let (voters, nominees, standing_voters) = match season {
-            Season::Any => {
+    pub(super) fn draw(profile: Profile, chance: &mut Chance) -> Self {
+        let (voters, nominees, standing_voters) = match profile {
+            Profile::Any => {
                 let voters = chance.choose(&[1, 3, 3, 3, 5]);
                 let nominees = chance.between(2, 6);
                 (voters, nominees, chance.between(0, nominees.min(voters)))
             }
-            Season::LostDisks => (3, chance.between(2, 3), 0),
+            Profile::LostDisks => (3, chance.between(2, 3), 0),
         };
         let drift_ppm = chance.choose(&DRIFTS);
         let unit = chance.choose(&UNITS);
@@ -153,13 +153,13 @@ impl Group {
 mod tests {
     use super::Group;
     use crate::storm::chance::{Chance, Stream};
-    use crate::storm::season::Season;
+    use crate::storm::fault::Profile;
 
     #[test]
     fn every_drawn_configuration_is_valid() {
         for seed in 0..500 {
             let chance = &mut Chance::new(seed, Stream::Group);
-            let group = Group::draw(Season::Any, chance);
+            let group = Group::draw(Profile::Any, chance);
             for _ in 0..20 {
                 let config = group.config(chance);
                 assert_eq!(config.check(), Ok(()), "{config:?}");
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn numbers_cover_exactly_the_nominees() {
         for seed in 0..100 {
-            let group = Group::draw(Season::of(seed), &mut Chance::new(seed, Stream::Group));
+            let group = Group::draw(Profile::of(seed), &mut Chance::new(seed, Stream::Group));
             let mut named: Vec<usize> = (0..12).map(|number| group.nominee(number)).collect();
             named.sort_unstable();
             named.dedup();
@@ -184,7 +184,7 @@ mod tests {
     fn clock_rates_stay_within_the_drift() {
         for seed in 0..100 {
             let chance = &mut Chance::new(seed, Stream::Group);
-            let group = Group::draw(Season::Any, chance);
+            let group = Group::draw(Profile::Any, chance);
             for who in 0..group.members {
                 let off = group.rate_ppm(who, chance.number()).abs_diff(1_000_000);
                 assert!(off <= u64::from(group.drift_ppm), "{group:?}");

@@ -6,12 +6,12 @@ use hustings_protocol::tenure::Message;
 use hustings_protocol::{Fence, MemberId};
 
 use super::{Action, State, World, place};
-use crate::seat::clock;
-use crate::{Sight, Subject};
+use crate::member::clock;
+use crate::{Coverage, Sut};
 
 /// A tenure that began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Tenancy {
+pub(super) struct BegunTenure {
     fence: Fence,
     holder: MemberId,
 }
@@ -26,67 +26,67 @@ pub(super) enum Fences {
     Fell,
 }
 
-impl<S: Subject> World<S> {
+impl<S: Sut> World<S> {
     /// Records the tenures that begin and end.
     pub(super) fn observe(&self, state: &mut State, action: Action) {
         for id in self.nominees() {
-            let mut seat = self.seat(state, id);
-            let holds = seat.member.holds(clock(id, state.tick, &self.stage));
-            if holds == seat.held {
+            let mut member = self.member(state, id);
+            let holds = member.tenure.holds(clock(id, state.tick, &self.scope));
+            if holds == member.held {
                 continue;
             }
-            let before = seat.held.map(|held| held.fence);
+            let before = member.held.map(|held| held.fence);
             match holds.map(|holds| holds.fence) {
                 Some(fence) if before == Some(fence) => self.note_renewal(fence, action),
-                Some(fence) => self.begin(state, Tenancy { fence, holder: id }),
+                Some(fence) => self.begin(state, BegunTenure { fence, holder: id }),
                 None => {}
             }
             state.holders += u8::from(holds.is_some());
             state.holders -= u8::from(before.is_some());
-            seat.held = holds;
-            state.seats[place(id)] = self.seats.number(seat);
+            member.held = holds;
+            state.members[place(id)] = self.members.number(member);
         }
     }
 
-    fn begin(&self, state: &mut State, tenancy: Tenancy) {
-        self.note(Sight::Gained);
-        let begun = state.begun | fence_bit(tenancy.fence);
+    fn begin(&self, state: &mut State, tenure: BegunTenure) {
+        self.note(Coverage::Gained);
+        let begun = state.begun | fence_bit(tenure.fence);
         let is_new = std::mem::replace(&mut state.begun, begun) != begun;
-        let Some(last) = state.last.replace(tenancy) else {
+        let Some(last) = state.last.replace(tenure) else {
             return;
         };
         if !is_new {
             state.fences = Fences::Repeated;
-        } else if tenancy.fence < last.fence {
+        } else if tenure.fence < last.fence {
             state.fences = Fences::Fell;
         }
-        let is_same = tenancy.holder == last.holder;
-        let (left, all) = (state.left, self.stage.setting.faults);
-        for (sight, is_seen) in [
-            (Sight::Again, is_same),
-            (Sight::TakenOver, !is_same),
-            (Sight::AfterCrash, left.nominee_restarts < all.nominee_restarts),
-            (Sight::AfterVotersRestart, left.voter_restarts < all.voter_restarts),
-            (Sight::HandedOver, !is_same && left.transfers < all.transfers),
+        let is_same = tenure.holder == last.holder;
+        let (left, all) = (state.left, self.scope.bounds.faults);
+        for (event, is_seen) in [
+            (Coverage::Again, is_same),
+            (Coverage::TakenOver, !is_same),
+            (Coverage::AfterCrash, left.nominee_restarts < all.nominee_restarts),
+            (Coverage::AfterVotersRestart, left.voter_restarts < all.voter_restarts),
+            (Coverage::HandedOver, !is_same && left.transfers < all.transfers),
         ] {
             if is_seen {
-                self.note(sight);
+                self.note(event);
             }
         }
     }
 
     fn note_renewal(&self, fence: Fence, action: Action) {
-        self.note(Sight::Renewed);
-        if let Action::Answer { letter, .. } | Action::Carry { letter, .. } = action
-            && let Message::Grant { ballot, .. } = self.letters.get(letter).message
+        self.note(Coverage::Renewed);
+        if let Action::Answer { number, .. } | Action::Carry { number, .. } = action
+            && let Message::Grant { ballot, .. } = self.messages.get(number).message
             && ballot.counter > fence.0
         {
-            self.note(Sight::Prolonged);
+            self.note(Coverage::Prolonged);
         }
     }
 
-    fn note(&self, sight: Sight) {
-        self.seen.fetch_or(sight.bit(), Ordering::Relaxed);
+    fn note(&self, event: Coverage) {
+        self.seen.fetch_or(event.bit(), Ordering::Relaxed);
     }
 }
 

@@ -11,8 +11,10 @@
 
 use std::collections::VecDeque;
 
-use hustings_protocol::tenure::{Config, Held, Message, Refused, Request, Role, Saved, Tenure};
-use hustings_protocol::{Candidate, Duration, Instant, MemberId, Outcome};
+use hustings_protocol::tenure::{
+    Config, Held, Message, Refused, Request, Role, Saved, Tenure, TenureOutcome,
+};
+use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::watch;
 
@@ -64,7 +66,7 @@ pub struct Quorum {
     disk_patience: Duration,
     saving: Saving,
     /// Effects that wait for the disk.
-    line: VecDeque<Effect>,
+    line: VecDeque<Effect<TenureOutcome>>,
     /// The fence of a tenure that is shown no longer, although it is not released yet.
     forfeited: Option<Fence>,
     lease_watch: watch::Sender<Option<Held>>,
@@ -244,7 +246,7 @@ impl Quorum {
         acts
     }
 
-    fn carry_out(&mut self, now: Instant, effect: Effect) -> Option<Act> {
+    fn carry_out(&mut self, now: Instant, effect: Effect<TenureOutcome>) -> Option<Act> {
         match (&mut self.saving, effect) {
             // A save contains all of a voter's state, so only the latest matters.
             (Saving::Refused { latest, .. }, Effect::Save(state)) => *latest = state,
@@ -253,7 +255,7 @@ impl Quorum {
             (Saving::Done | Saving::Underway { .. }, Effect::Unicast { to, message }) => {
                 return Some(Act::Send { to, message });
             }
-            (_, Effect::Report(Outcome::TenureRefused(refused))) => {
+            (_, Effect::Report(TenureOutcome::Refused(refused))) => {
                 return Some(Act::Refused(refused));
             }
             (_, Effect::Report(_)) => {} // `show` publishes the tenure

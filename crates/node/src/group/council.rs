@@ -19,8 +19,8 @@
 
 mod centre;
 
-use hustings_protocol::council::{self, Cause, Change, Council, Message};
-use hustings_protocol::{Candidate, Duration, Instant, MemberId, Outcome};
+use hustings_protocol::council::{self, Cause, Change, Council, CouncilOutcome, Message};
+use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::watch;
 
@@ -447,7 +447,12 @@ impl Group {
         }
     }
 
-    fn carry_out_council(&mut self, now: Instant, effect: Effect, out: &mut Outbox) {
+    fn carry_out_council(
+        &mut self,
+        now: Instant,
+        effect: Effect<CouncilOutcome>,
+        out: &mut Outbox,
+    ) {
         match effect {
             Effect::Unicast { to, message } => match self.address_of(to) {
                 Some(address) => {
@@ -474,18 +479,9 @@ impl Group {
             }
             // The session number is derived from the calendar, like incarnations.
             Effect::Save(_) => {}
-            Effect::Report(Outcome::Council(change)) => self.tell_of_council(now, change),
-            Effect::Report(Outcome::Standing { .. }) => {} // a round: reported with the feedback
-            Effect::Report(
-                Outcome::Nominee(_)
-                | Outcome::Vacant
-                | Outcome::DuplicateIdentity
-                | Outcome::Fault(_)
-                | Outcome::TenureGained { .. }
-                | Outcome::TenureLost { .. }
-                | Outcome::TenureRefused(_),
-            ) => {} // councils have none
-            Effect::Meet(_) => {}                          // nor partial views
+            Effect::Report(CouncilOutcome::Council(change)) => self.tell_of_council(now, change),
+            Effect::Report(CouncilOutcome::Standing { .. }) => {} // a round: reported with the feedback
+            Effect::Meet(_) => {}                                 // councils have no partial views
         }
     }
 

@@ -10,7 +10,7 @@
 
 use std::net::SocketAddr;
 
-use hustings_protocol::{Candidate, Instant, MemberId, Outcome, ViewChange};
+use hustings_protocol::{Candidate, ElectionOutcome, Instant, MemberId, ViewChange};
 
 use super::cause::Trigger;
 use super::discovery::GOLDEN;
@@ -61,23 +61,17 @@ impl Group {
             }
             // Elections save only their incarnation number, and the calendar provides that.
             Effect::Save(_) => {}
-            Effect::Report(Outcome::Nominee(nominee)) => {
+            Effect::Report(ElectionOutcome::Nominee(nominee)) => {
                 if !self.withholds(now, Some(nominee)) {
                     self.publish(now, Some(nominee.id), out);
                     self.keep_in_view(nominee);
                 }
             }
-            Effect::Report(Outcome::Vacant | Outcome::DuplicateIdentity | Outcome::Fault(_)) => {
+            Effect::Report(ElectionOutcome::Vacant | ElectionOutcome::DuplicateIdentity) => {
                 self.withholds(now, None);
                 self.publish(now, None, out);
             }
-            Effect::Report(Outcome::Standing { .. }) => {}
-            Effect::Report(
-                Outcome::TenureGained { .. }
-                | Outcome::TenureLost { .. }
-                | Outcome::TenureRefused(_)
-                | Outcome::Council(_),
-            ) => {} // elections have none
+            Effect::Report(ElectionOutcome::Standing { .. }) => {}
             Effect::Meet(candidate) => self.meet(now, candidate),
         }
     }

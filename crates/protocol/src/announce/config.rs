@@ -38,9 +38,9 @@ pub struct Config {
     /// The way in which a member without a leader looks for one.
     pub joining: Joining,
     /// The greatest number of queries for a silent leader before T_L is over and it counts as lost.
-    /// Queries are `election_timeout` apart, and none is sent before an announcement is overdue, so there
-    /// may be fewer. With 0, members send their query after the leader counts as lost. Without
-    /// effect for [`Joining::Announce`].
+    /// Queries are `election_timeout` apart, and none is sent before an announcement is overdue, so
+    /// there may be fewer. With 0, members send their query after the leader counts as lost.
+    /// Without effect for [`Joining::Announce`].
     pub asks: u32,
     /// The announcements that restart the listen timer.
     pub heartbeat: Heartbeat,

@@ -73,16 +73,21 @@ impl crate::Message for Message {
             Self::Complaint { .. } => 3,
         }
     }
+}
 
+impl Message {
+    /// The candidate that an announcement names.
     #[inline]
-    fn weight(&self) -> Option<Candidate> {
+    pub(crate) fn announced(&self) -> Option<Candidate> {
         match self {
             Self::Announcement { claim, .. } => Some(claim.candidate),
             Self::Query | Self::Bye { .. } | Self::Complaint { .. } => None,
         }
     }
 
-    fn follower_count(&self) -> Option<u16> {
+    /// For an announcement of an established leader: the number of members that it knows to follow
+    /// it, itself included. Two such leaders meet only after a partition has healed.
+    pub fn follower_count(&self) -> Option<u16> {
         match self {
             Self::Announcement { claim, .. } => claim.established.then_some(claim.follower_count),
             Self::Query | Self::Bye { .. } | Self::Complaint { .. } => None,

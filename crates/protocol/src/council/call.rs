@@ -30,14 +30,10 @@ impl ValidCall {
         let algorithm = config.algorithm;
         let continues = feedback.base != 0 && feedback.base + 1 == feedback.round;
         let wire_bits = WireBits::decode(feedback.word, algorithm, continues)?;
-        let mask = match algorithm {
-            Algorithm::Bolot => Some(Mask::from_count(wire_bits.count)?),
-            Algorithm::Naive
-            | Algorithm::Basic
-            | Algorithm::SkipReset
-            | Algorithm::Choice(_, _)
-            | Algorithm::History { .. }
-            | Algorithm::Priority => None,
+        let mask = if algorithm == Algorithm::Bolot {
+            Some(Mask::from_count(wire_bits.count)?)
+        } else {
+            None
         };
         if mask.is_none() && !wire_bits.reset && wire_bits.count <= wanted.most {
             return None; // the election would be over

@@ -4,7 +4,9 @@ use super::class_election::{ClassElection, Phase};
 use super::election::Election;
 use super::round_timeout::RoundTimeout;
 use super::seat_table::Seated;
-use super::{Cause, Config, Council, Held, Message, Reply, Request, Saved, Standing, Timer};
+use super::{
+    Cause, Config, Council, Message, Reply, Request, SavedSession, SeatClaim, Standing, Timer,
+};
 use crate::{Duration, Instant, Io, MemberId};
 
 /// The centre.
@@ -40,7 +42,7 @@ pub struct Holder {
 }
 
 impl Centre {
-    pub(super) fn new(session: u64, saved: Option<Saved>) -> Self {
+    pub(super) fn new(session: u64, saved: Option<SavedSession>) -> Self {
         Self {
             session: saved.map_or(session, |it| session.max(it.session.saturating_add(1))),
             is_restart: saved.is_some(),
@@ -129,7 +131,7 @@ impl Centre {
         if !self.class_elections.is_empty() {
             (self.session, self.is_restart) = (self.session.saturating_add(1), true);
         }
-        io.save(Saved { session: self.session });
+        io.save(SavedSession { session: self.session });
         self.beat = 0;
         let (knowledge, lease, round) = {
             let config = io.config();
@@ -196,7 +198,7 @@ impl Centre {
         }
     }
 
-    fn on_farewell(&mut self, from: MemberId, held: Held, io: &mut impl Io<Council>) {
+    fn on_farewell(&mut self, from: MemberId, held: SeatClaim, io: &mut impl Io<Council>) {
         let class_election = &mut self.class_elections[usize::from(held.class)];
         if class_election.seat_table.leave(from, held.place) {
             class_election.on_seats_lost(io);

@@ -10,11 +10,11 @@ use super::calls::Calls;
 use super::election::{Ask, Election, NextStep, RoundCount};
 use super::seat_table::{SeatTable, Seated};
 use super::{
-    Algorithm, Change, Config, Council, Feedback, Lease, Message, Refill, Reply, Search, Seat,
-    Seats, Size, Standing,
+    Algorithm, Change, Config, Council, CouncilOutcome, Feedback, Lease, Message, Refill, Reply,
+    Search, Seat, Seats, Size, Standing,
 };
 use crate::mix64::mix64;
-use crate::{Candidate, Duration, Instant, Io, MemberId, Outcome};
+use crate::{Candidate, Duration, Instant, Io, MemberId};
 
 /// The longest time that a centre waits for seats of an earlier session to expire, whatever hosts
 /// report.
@@ -272,15 +272,8 @@ impl ClassElection {
             self.phase = Phase::Resting(0);
             return;
         }
-        let key = match io.config().algorithm {
-            Algorithm::Bolot => io.rng().next_u64() as u16,
-            Algorithm::Naive
-            | Algorithm::Basic
-            | Algorithm::SkipReset
-            | Algorithm::Choice(_, _)
-            | Algorithm::History { .. }
-            | Algorithm::Priority => 0,
-        };
+        let is_masked = io.config().algorithm == Algorithm::Bolot;
+        let key = if is_masked { io.rng().next_u64() as u16 } else { 0 };
         let ask = self.election.open(io.config(), (wanted, c), key);
         self.ask(ask, session, io);
     }
@@ -294,7 +287,7 @@ impl ClassElection {
         self.asked.push((self.round, io.now()));
         let oldest = self.round.saturating_sub(REMEMBERED);
         self.counted = self.counted.split_off(&(oldest, MemberId(0)));
-        io.report(Outcome::Standing { round: self.round });
+        io.report(CouncilOutcome::Standing { round: self.round });
         let feedback = Feedback {
             session,
             class: self.class,
@@ -386,7 +379,7 @@ impl ClassElection {
         let chamber = io.config().chamber(self.class);
         let is_council = chamber.is_some_and(|it| it.seats.contain(size.seats));
         let change = if is_council { Change::Filled(size) } else { Change::Short(size) };
-        io.report(Outcome::Council(change));
+        io.report(CouncilOutcome::Council(change));
     }
 }
 

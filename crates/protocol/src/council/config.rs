@@ -1,6 +1,6 @@
 //! The size of a council, the way in which it is elected, and the length of its lease.
 
-use super::{Coin, Estimate, Seats};
+use super::{Coin, Estimate};
 use crate::config::{ConfigError, require_some_time};
 use crate::{Duration, MemberId};
 
@@ -231,15 +231,7 @@ impl Algorithm {
 
     /// The number of coins that a host draws in a round.
     pub(super) fn draws(self) -> u8 {
-        match self {
-            Self::Choice(_, _) => 2,
-            Self::Naive
-            | Self::Basic
-            | Self::SkipReset
-            | Self::History { .. }
-            | Self::Priority
-            | Self::Bolot => 1,
-        }
+        if matches!(self, Self::Choice(_, _)) { 2 } else { 1 }
     }
 }
 
@@ -353,6 +345,48 @@ impl Lease {
             });
         }
         Ok(())
+    }
+}
+
+/// `[L..U]`: the allowed number of seats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seats {
+    /// `L`: the least number of seats. At least 1.
+    pub least: u32,
+    /// `U`: the greatest number of seats.
+    pub most: u32,
+}
+
+/// The centre's verdict on a count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Fewer than `L`.
+    Undershoot,
+    /// From `L` to `U`.
+    Council,
+    /// More than `U`.
+    Overshoot,
+}
+
+impl Seats {
+    /// From `least` to `most`.
+    pub const fn new(least: u32, most: u32) -> Self {
+        Self { least, most }
+    }
+
+    /// True if `number` seats are a council.
+    pub fn contain(self, number: u32) -> bool {
+        (self.least..=self.most).contains(&number)
+    }
+
+    pub(super) fn verdict(self, count: u32) -> Verdict {
+        if count < self.least {
+            Verdict::Undershoot
+        } else if count <= self.most {
+            Verdict::Council
+        } else {
+            Verdict::Overshoot
+        }
     }
 }
 

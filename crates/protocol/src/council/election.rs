@@ -1,7 +1,7 @@
 //! The centre's steps from one count to the next: Figs. 4, 9, 13 and 16, without the messages.
 
-use super::reply_weight::ReplyWeight;
-use super::seats::Verdict;
+use super::config::Verdict;
+use super::estimate::ReplyWeight;
 use super::threshold::{Found, ThresholdSearch};
 use super::wire_bits::Mask;
 use super::{Algorithm, Config, Draws, Knowledge, Pick, Reset, Search, Seats, WireBits};
@@ -292,15 +292,8 @@ impl Election {
         if let Some(base) = self.bases.last() {
             return NextStep::Ask(Ask { base: base.round, ..call(f64::from(base.count)) });
         }
-        let polls = match config.algorithm {
-            Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => true,
-            Algorithm::Naive
-            | Algorithm::SkipReset
-            | Algorithm::Choice(_, Reset::Skipped)
-            | Algorithm::History { .. }
-            | Algorithm::Priority
-            | Algorithm::Bolot => false,
-        };
+        let polls =
+            matches!(config.algorithm, Algorithm::Basic | Algorithm::Choice(_, Reset::Polled));
         match config.knowledge {
             Knowledge::Told(_) | Knowledge::Polled if polls => NextStep::Ask(self.poll(number)),
             Knowledge::Estimated(_) if polls && self.overshot => NextStep::Ask(self.poll(number)),

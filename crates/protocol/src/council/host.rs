@@ -6,9 +6,10 @@ use super::call::ValidCall;
 use super::candidacy::Candidacy;
 use super::coin::{Draws, Toss};
 use super::{
-    Algorithm, Change, Coin, Council, Feedback, Held, Message, Reply, Seat, Standing, Timer,
+    Algorithm, Change, Coin, Council, CouncilOutcome, Feedback, Message, Reply, Seat, SeatClaim,
+    Standing, Timer,
 };
-use crate::{Instant, Io, MemberId, Outcome};
+use crate::{Instant, Io, MemberId};
 
 /// A centre's session: a later one ends all earlier ones. If there are two centres at once, hosts
 /// follow the one with the greater number, so there should be one. But no session of a centre that
@@ -286,7 +287,7 @@ impl Host {
     /// Takes its seat.
     fn take_seat(&mut self, place: u8, io: &mut impl Io<Council>) {
         self.phase = Phase::Seated(place);
-        io.report(Outcome::Council(Change::Seated { place }));
+        io.report(CouncilOutcome::Council(Change::Seated { place }));
         self.confirm(place, io);
     }
 
@@ -309,11 +310,11 @@ impl Host {
             self.replied = 0;
             self.next_beat = self.next_beat.saturating_add(1);
             io.disarm(Timer::LeaseDue);
-            io.report(Outcome::Council(Change::Unseated));
+            io.report(CouncilOutcome::Council(Change::Unseated));
         }
     }
 
-    fn held(&self, session: Session, place: u8) -> Held {
-        Held { session: session.number, class: self.class, place }
+    fn held(&self, session: Session, place: u8) -> SeatClaim {
+        SeatClaim { session: session.number, class: self.class, place }
     }
 }

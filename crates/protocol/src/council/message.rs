@@ -21,9 +21,9 @@ pub enum Message {
     /// The heartbeat: the seats that stand. From the centre to all.
     Standing(Standing),
     /// The host holds its seat. To the centre.
-    Present(Held),
+    Present(SeatClaim),
     /// The host gives up its seat. To the centre.
-    Farewell(Held),
+    Farewell(SeatClaim),
 }
 
 /// The centre's message at the beginning of a round.
@@ -100,7 +100,7 @@ pub struct Standing {
 
 /// A seat, in a message of its holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct SeatClaim {
     /// The session.
     pub session: u64,
     /// The class.
@@ -114,6 +114,18 @@ impl Message {
     pub const FEEDBACK: usize = 0;
     /// The index of [`Message::Reply`] among the kinds.
     pub const REPLY: usize = 1;
+}
+
+/// A conclusion of the centre or of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CouncilOutcome {
+    /// The centre opens a round of an election.
+    Standing {
+        /// The number of the round.
+        round: u32,
+    },
+    /// A council has changed, or this host's part in it.
+    Council(Change),
 }
 
 impl crate::Message for Message {

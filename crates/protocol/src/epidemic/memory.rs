@@ -52,14 +52,14 @@ impl<M: Clone> RumourBuffer<M> {
         });
     }
 
-    /// Drops payloads that were sent `incarnation` ago, and forgets multicasts that arrived twice as long
-    /// ago: by then every copy is gone, unless messages took longer than `incarnation`.
-    pub(super) fn expire(&mut self, incarnation: Duration, now: Instant) {
-        while self.heard.front().is_some_and(|it| now - it.at >= incarnation * 2) {
+    /// Drops payloads that were sent `repair_time` ago, and forgets multicasts that arrived twice as
+    /// long ago: by then every copy is gone, unless messages took longer than `repair_time`.
+    pub(super) fn expire(&mut self, repair_time: Duration, now: Instant) {
+        while self.heard.front().is_some_and(|it| now - it.at >= repair_time * 2) {
             self.heard.pop_front();
         }
         for it in &mut self.heard {
-            if now - it.said >= incarnation {
+            if now - it.said >= repair_time {
                 it.payload = None;
             }
         }

@@ -29,7 +29,7 @@ pub struct Config {
     /// The way in which relaying members find each other.
     pub introduction: Introduction,
     /// The preferences that a relaying member answers.
-    pub reply: Reply,
+    pub reply: ReplyRule,
     /// True if a member that missed the initiation counts two different decisions as a failure.
     pub uninformed_detect: bool,
     /// The longest time of a unicast, including its handling: Time_Out_2 is 3K/2 times this.
@@ -47,7 +47,7 @@ pub struct Config {
     /// The greatest time between the final multicasts of a round at one member.
     pub apart: Duration,
     /// The action of a member that starts.
-    pub joining: Joining,
+    pub joining: StartAction,
     /// The longest random wait before a member calls an election or the next round; the call of
     /// another member cancels it. The longer it is, compared with `spread`, the fewer members call
     /// at once. With [`Recall::Delay`] the next round begins at its end.
@@ -99,7 +99,7 @@ pub enum Introduction {
 
 /// The action of a member that starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Joining {
+pub enum StartAction {
     /// Calls an election at once, at the request of its user.
     Call,
     /// Asks a few members for the leader, and calls an election after a random wait if no member
@@ -109,7 +109,7 @@ pub enum Joining {
 
 /// The preferences that a relaying member answers with its own choice, if they are no better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reply {
+pub enum ReplyRule {
     /// Worse preferences.
     Worse,
     /// Equal preferences too, but each sender only once in a round.
@@ -130,14 +130,14 @@ impl Config {
             strategy: Strategy::DOCUMENT,
             recall: Recall::Delay,
             introduction: Introduction::View,
-            reply: Reply::Worse,
+            reply: ReplyRule::Worse,
             uninformed_detect: true,
             hop,
             longest_path: u32::MAX,
             spread: hop,
             wait: hop,
             apart: Duration::ZERO,
-            joining: Joining::Call,
+            joining: StartAction::Call,
             hesitation: hop * 1_000,
             check: None,
             again: None,
@@ -153,14 +153,14 @@ impl Config {
             strategy: Strategy::FIELD,
             recall: Recall::Delay,
             introduction: Introduction::View,
-            reply: Reply::Worse,
+            reply: ReplyRule::Worse,
             uninformed_detect: true,
             hop,
             longest_path: FIELD_PATH,
             spread,
             wait: spread * 2,
             apart: spread * 2,
-            joining: Joining::Ask,
+            joining: StartAction::Ask,
             hesitation: spread * 10,
             check: Some(spread * 100),
             again: Some(spread * 20),

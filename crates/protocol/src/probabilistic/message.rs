@@ -9,7 +9,7 @@ use crate::{Candidate, Duration, Priority};
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-pub struct Round {
+pub struct RoundId {
     /// The number of the election: greater than that of any that its caller knows.
     pub sequence: u64,
     /// The number of the round in the election, from 1.
@@ -22,7 +22,7 @@ pub enum Message {
     /// A round begins. To all members.
     Initiation {
         /// The round.
-        round: Round,
+        round: RoundId,
         /// The expected number of relaying members.
         k: u32,
         /// The time after which receivers begin: by then the calls of all callers have arrived
@@ -33,7 +33,7 @@ pub enum Message {
     /// that other relaying members find the sender.
     Preference {
         /// The round.
-        round: Round,
+        round: RoundId,
         /// The candidate.
         choice: Candidate,
         /// The priority of the sender, so that receivers may add it to their views.
@@ -43,7 +43,7 @@ pub enum Message {
     /// The choice of a relaying member. To all members.
     Decision {
         /// The round.
-        round: Round,
+        round: RoundId,
         /// The expected number of relaying members.
         k: u32,
         /// The chosen leader.
@@ -54,7 +54,7 @@ pub enum Message {
     /// The sender leads, and asks whether the receiver names it too. To one member.
     Check {
         /// The round in which the sender was elected.
-        round: Round,
+        round: RoundId,
         /// The priority of the sender.
         #[serde(alias = "merit")]
         priority: Priority,
@@ -62,7 +62,7 @@ pub enum Message {
     /// The leader, as far as the sender knows. To the member that asked.
     Answer {
         /// The round in which the leader was elected.
-        round: Round,
+        round: RoundId,
         /// The leader.
         leader: Candidate,
     },

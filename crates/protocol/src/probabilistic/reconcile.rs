@@ -2,7 +2,7 @@
 //! for the leader; a leader asks one member now and then, and its followers ask it. This finds
 //! groups that a partition separated, and members that missed an election.
 
-use super::{Decisions, Message, Phase, Probabilistic, Round, Timer, uniform};
+use super::{Decisions, Message, Phase, Probabilistic, RoundId, Timer, uniform};
 use crate::{Candidate, Duration, Io, MemberId, View};
 
 /// The number of members that a newcomer asks.
@@ -36,7 +36,7 @@ impl Probabilistic {
 
     /// Handles a check: the sender names itself leader. A later result than the known one is
     /// accepted; an earlier one is answered with the known leader.
-    pub(super) fn on_check(&mut self, sender: Candidate, round: Round, io: &mut impl Io<Self>) {
+    pub(super) fn on_check(&mut self, sender: Candidate, round: RoundId, io: &mut impl Io<Self>) {
         self.departed.remove(sender.id);
         match self.leader {
             _ if !self.phase.is_idle() => self.on_result(round, sender, io),
@@ -70,7 +70,7 @@ impl Probabilistic {
     pub(super) fn on_answer(
         &mut self,
         from: MemberId,
-        round: Round,
+        round: RoundId,
         leader: Candidate,
         io: &mut impl Io<Self>,
     ) {
@@ -94,7 +94,7 @@ impl Probabilistic {
     /// Handles the result of `round` while this member takes part in a round. If `round` is the
     /// same or a later one, its own round is over: no other member takes part, and it would end
     /// without a leader or, if this member relays, with a decision of its own.
-    fn on_result(&mut self, round: Round, leader: Candidate, io: &mut impl Io<Self>) {
+    fn on_result(&mut self, round: RoundId, leader: Candidate, io: &mut impl Io<Self>) {
         let is_news = match self.heard {
             Decisions::Nothing => round >= self.round(),
             Decisions::One(other) => {
@@ -111,7 +111,7 @@ impl Probabilistic {
 // Transitions.
 impl Probabilistic {
     /// Names a leader that was elected without it.
-    fn accept(&mut self, round: Round, leader: Candidate, io: &mut impl Io<Self>) {
+    fn accept(&mut self, round: RoundId, leader: Candidate, io: &mut impl Io<Self>) {
         self.begin(round, 0, io);
         self.heard.hear(leader);
         self.rest(io);

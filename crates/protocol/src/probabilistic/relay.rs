@@ -1,6 +1,6 @@
 //! The state of a relaying member.
 
-use super::Reply;
+use super::ReplyRule;
 use crate::{Candidate, MemberId};
 
 /// The state of a relaying member.
@@ -13,7 +13,7 @@ pub(super) struct Relay {
     /// Relaying members found since the last sending. Separate, because each may belong anywhere in
     /// `set`.
     late: List,
-    /// The members that it has answered, for [`Reply::Once`].
+    /// The members that it has answered, for [`ReplyRule::Once`].
     answered: List,
 }
 
@@ -39,11 +39,11 @@ impl Relay {
     }
 
     /// True if `id`, whose choice is no better, gets an answer.
-    pub(super) fn answers(&mut self, id: MemberId, choice: Candidate, reply: Reply) -> bool {
+    pub(super) fn answers(&mut self, id: MemberId, choice: Candidate, reply: ReplyRule) -> bool {
         match reply {
-            Reply::Worse => choice < self.choice,
-            Reply::Once => self.answered.enter(id),
-            Reply::Literal => true,
+            ReplyRule::Worse => choice < self.choice,
+            ReplyRule::Once => self.answered.enter(id),
+            ReplyRule::Literal => true,
         }
     }
 }

@@ -82,11 +82,11 @@ impl Known {
             wanted -= u64::from(is_chosen);
             is_chosen
         });
-        let mut inline_vec: InlineVec<Entry, N> = chosen.map(|it| it.entry(now)).collect();
-        for last in (1..inline_vec.len()).rev() {
-            inline_vec.swap(last, fit(rng.next_u64(), last as u64 + 1) as usize);
+        let mut entries: InlineVec<Entry, N> = chosen.map(|it| it.entry(now)).collect();
+        for last in (1..entries.len()).rev() {
+            entries.swap(last, fit(rng.next_u64(), last as u64 + 1) as usize);
         }
-        inline_vec
+        entries
     }
 
     /// Adds a member that is not known.

@@ -3,12 +3,11 @@
 use rand_core::Rng;
 
 use super::poll::Poll;
-use super::post::Post;
 use super::{
-    Ballot, BallotOwner, Fence, Held, LONGEST_WAIT, Message, Question, Refused, Request, Tenure,
-    Timer, counter,
+    Ballot, BallotOwner, Fence, Held, LONGEST_WAIT, Message, Post, Question, Refused, Request,
+    Tenure, TenureOutcome, Timer, counter,
 };
-use crate::{Duration, Instant, Io, MemberId, Outcome};
+use crate::{Duration, Instant, Io, MemberId};
 
 /// The share of the ttl after which renewal begins: two more attempts fit in before the end.
 const RENEWALS_IN_A_TTL: u64 = 3;
@@ -345,7 +344,7 @@ impl Nominee {
             Some(held) => held.fence,
             None => {
                 let fence = Fence(ballot.counter);
-                post.io.report(Outcome::TenureGained { fence });
+                post.io.report(TenureOutcome::Gained { fence });
                 fence
             }
         };
@@ -416,7 +415,7 @@ impl Nominee {
         if let Some(refused) = refused
             && self.tenure.is_none()
         {
-            post.io.report(Outcome::TenureRefused(refused));
+            post.io.report(TenureOutcome::Refused(refused));
         }
         let lasts = match refused {
             Some(Refused::Held { lasts, .. } | Refused::Quarantined { lasts }) => {
@@ -459,7 +458,7 @@ impl Nominee {
     /// highest ballot that it has proposed.
     pub(super) fn retire(&mut self, post: &mut Post<'_, impl Io<Tenure>>) -> Option<Ballot> {
         if let Some(Held { fence, .. }) = self.tenure.take() {
-            post.io.report(Outcome::TenureLost { fence });
+            post.io.report(TenureOutcome::Lost { fence });
         }
         self.enter(Phase::Resting, post);
         post.io.disarm(Timer::End);

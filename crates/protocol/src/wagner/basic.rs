@@ -4,7 +4,7 @@
 //! flip of the member `k` places to its left. It forwards this flip to its right as its own `k +
 //! 1`-th message. The last message, the `n`-th, is its own flip after a whole lap.
 
-use super::fault::{Cause, Side};
+use super::fault::{FaultCause, Side};
 use super::flips::{Flip, Places};
 use super::{Message, Ring};
 
@@ -73,7 +73,7 @@ impl Basic {
     /// # Errors
     /// If the message is of the wrong kind.
     #[inline]
-    pub fn hear(&mut self, side: Side, message: Message) -> Result<(), Cause> {
+    pub fn hear(&mut self, side: Side, message: Message) -> Result<(), FaultCause> {
         let of = self.way(side).next;
         let next = match side {
             Side::Left => self.left_of(of),
@@ -85,7 +85,7 @@ impl Basic {
             Message::Flip(flip) if !is_withheld => way.flips.put(of, flip == Flip::Heads),
             Message::Withheld if is_withheld => {}
             Message::Flip(_) | Message::Withheld | Message::Fault => {
-                return Err(Cause::Nonsense { side, received: message });
+                return Err(FaultCause::Nonsense { side, received: message });
             }
         }
         way.heard += 1;
@@ -169,7 +169,7 @@ impl Basic {
     ///
     /// # Errors
     /// Names the discrepancy.
-    pub fn agree(&mut self) -> Result<&Places, Cause> {
+    pub fn agree(&mut self) -> Result<&Places, FaultCause> {
         if let Some(first) = self.hidden_pair {
             // The flips of the two neighbours arrived from one side only.
             let second = self.right_of(first);
@@ -180,7 +180,7 @@ impl Basic {
         for side in [Side::Left, Side::Right] {
             let received = Flip::heads_if(self.way(side).flips.contains(self.place));
             if received != self.flip {
-                return Err(Cause::OwnFlip { side, sent: self.flip, received });
+                return Err(FaultCause::OwnFlip { side, sent: self.flip, received });
             }
         }
         if self.left.flips == self.right.flips {
@@ -188,7 +188,7 @@ impl Basic {
         }
         let differs = |of: &u32| self.left.flips.contains(*of) != self.right.flips.contains(*of);
         let of = (0..self.members).find(differs).unwrap_or_default();
-        Err(Cause::Disagreement {
+        Err(FaultCause::Disagreement {
             of,
             from_left: Flip::heads_if(self.left.flips.contains(of)),
             from_right: Flip::heads_if(self.right.flips.contains(of)),

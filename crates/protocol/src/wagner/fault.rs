@@ -39,13 +39,13 @@ pub struct Fault {
     /// The Basic round, from 1.
     pub round: u32,
     /// The observation.
-    pub cause: Cause,
+    pub cause: FaultCause,
 }
 
 /// The observation of a member that noticed a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum FaultCause {
     /// (B), step 6: one flip differs between the two sides.
     Disagreement {
         /// The place of the member whose flip it is.
@@ -195,24 +195,24 @@ fn contradiction(sender: &Testimony, side: Side, receiver: &Testimony) -> Option
     let fault = receiver.fault?;
     let is_now = fault.round == receiver.round;
     match fault.cause {
-        Cause::Silence { side } => (side.is_none_or(|it| it == from) && sent > heard)
+        FaultCause::Silence { side } => (side.is_none_or(|it| it == from) && sent > heard)
             .then_some(About::Silence { number: heard + 1 }),
-        Cause::Told { side } => {
+        FaultCause::Told { side } => {
             (side == from && !sender.has_sent_fault(from.opposite())).then_some(About::FaultMessage)
         }
-        Cause::Nonsense { side, received } if side == from && is_now => {
+        FaultCause::Nonsense { side, received } if side == from && is_now => {
             Some(sender.denial(from.opposite(), heard + 1, received))
         }
         // The first message for the next round is kept, the second is one too many.
-        Cause::OutOfTurn { side } if side == from && is_now => {
+        FaultCause::OutOfTurn { side } if side == from && is_now => {
             Some(About::Unsent { number: heard + 2 })
         }
-        Cause::Nonsense { .. }
-        | Cause::OutOfTurn { .. }
-        | Cause::Disagreement { .. }
-        | Cause::OwnFlip { .. }
-        | Cause::Stalled { .. }
-        | Cause::Withdrawn => None,
+        FaultCause::Nonsense { .. }
+        | FaultCause::OutOfTurn { .. }
+        | FaultCause::Disagreement { .. }
+        | FaultCause::OwnFlip { .. }
+        | FaultCause::Stalled { .. }
+        | FaultCause::Withdrawn => None,
     }
 }
 
@@ -224,7 +224,7 @@ impl Testimony {
     /// True if the member admits a fault message to `side`: it noticed a fault itself, or received
     /// the message from the other side.
     fn has_sent_fault(&self, side: Side) -> bool {
-        self.fault.is_some_and(|fault| fault.cause != Cause::Told { side })
+        self.fault.is_some_and(|fault| fault.cause != FaultCause::Told { side })
     }
 
     /// The contradiction with a receiver at `side` whose message `number` was `received`.

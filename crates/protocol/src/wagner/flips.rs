@@ -107,6 +107,13 @@ impl fmt::Debug for Places {
     }
 }
 
+/// Coin Flip (F), by which all members agree on a single flip. Step 2: heads if an odd number of
+/// all members flipped heads. The result is fair if at least one flip is unknown to the members
+/// that choose the others.
+pub fn coin(heads: &Places) -> Flip {
+    Flip::heads_if(heads.count() % 2 == 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::Places;

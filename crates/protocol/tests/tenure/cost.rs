@@ -1,7 +1,8 @@
 //! The cost of getting tenure and of keeping it.
 
+use hustings_protocol::tenure::TenureOutcome;
 use hustings_protocol::tenure::{Config, Held, Request};
-use hustings_protocol::{Duration, Fence, Instant, Outcome};
+use hustings_protocol::{Duration, Fence, Instant};
 
 use crate::hall::{DELAY, World, millis};
 use crate::{FOUNDING, config};
@@ -16,7 +17,7 @@ fn tenure_takes_two_round_trips_and_one_write_per_voter() {
     // From the clock reading before the proposal, one round trip ago.
     let until = Instant(DELAY.0 * 2) + config().usable(millis(300));
     assert_eq!(world.holds(11), Some(Held { fence, until }));
-    assert_eq!(world.node(11).outcomes, [Outcome::TenureGained { fence }]);
+    assert_eq!(world.node(11).outcomes, [TenureOutcome::Gained { fence }]);
     assert_eq!(world.saves(), [2, 2, 2, 0]);
     let kinds = ["ask", "prepare", "promise", "propose", "grant"];
     assert_eq!(kinds.map(|kind| world.count(kind)), [0, 3, 3, 3, 3]);

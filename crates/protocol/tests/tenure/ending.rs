@@ -1,7 +1,8 @@
 //! The end of a tenure: by the clock, by release, by transfer, for lack of health.
 
+use hustings_protocol::tenure::TenureOutcome;
 use hustings_protocol::tenure::{Message, Request};
-use hustings_protocol::{Duration, Fence, Input, Instant, MemberId, Outcome};
+use hustings_protocol::{Duration, Fence, Input, Instant, MemberId};
 
 use crate::hall::{DELAY, World, millis};
 use crate::{FOUNDING, config};
@@ -40,7 +41,7 @@ fn an_isolated_holder_ends_before_the_next_one_begins() {
     }
     assert_eq!(world.holders(), [12]);
     let fence = Fence(1);
-    assert!(world.node(11).outcomes.contains(&Outcome::TenureLost { fence }));
+    assert!(world.node(11).outcomes.contains(&TenureOutcome::Lost { fence }));
 }
 
 #[test]
@@ -150,10 +151,10 @@ fn a_later_tenure_of_the_same_member_has_a_higher_fence() {
     world.wait(millis(400));
     let fence = world.holds(11).unwrap().fence;
     assert!(fence > Fence(1));
-    let gained = |fence| Outcome::TenureGained { fence };
-    let lost = Outcome::TenureLost { fence: Fence(1) };
-    let told: Vec<Outcome> = world.node(11).outcomes.clone();
-    let told: Vec<Outcome> =
-        told.into_iter().filter(|it| !matches!(it, Outcome::TenureRefused(_))).collect();
+    let gained = |fence| TenureOutcome::Gained { fence };
+    let lost = TenureOutcome::Lost { fence: Fence(1) };
+    let told: Vec<TenureOutcome> = world.node(11).outcomes.clone();
+    let told: Vec<TenureOutcome> =
+        told.into_iter().filter(|it| !matches!(it, TenureOutcome::Refused(_))).collect();
     assert_eq!(told, [gained(Fence(1)), lost, gained(fence)]);
 }

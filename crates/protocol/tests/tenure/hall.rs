@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use hustings_protocol::tenure::TenureOutcome;
 use hustings_protocol::tenure::{
     Config, Durable, Held, Message, Request, Role, Saved, Tenure, Timer,
 };
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Message as _, Outcome, Protocol, Roster,
-    View,
+    Candidate, Duration, Input, Instant, Io, MemberId, Message as _, Protocol, Roster, View,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -38,7 +38,7 @@ pub(crate) struct Node {
     stands: bool,
     pub(crate) disk: Disk,
     pub(crate) is_up: bool,
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) outcomes: Vec<TenureOutcome>,
     io: NodeIo,
 }
 
@@ -68,7 +68,7 @@ enum Effect {
     Send { to: MemberId, message: Message },
     Arm { timer: Timer, after: Duration },
     Save(Durable),
-    Report(Outcome),
+    Report(TenureOutcome),
 }
 
 enum Event {
@@ -323,7 +323,7 @@ impl Io<Tenure> for NodeIo {
         self.effects.push(Effect::Save(state));
     }
 
-    fn report(&mut self, outcome: Outcome) {
+    fn report(&mut self, outcome: TenureOutcome) {
         self.effects.push(Effect::Report(outcome));
     }
 }

@@ -1,10 +1,11 @@
 //! Forged counters: they cost an attempt, and never end tenure for good.
 
+use hustings_protocol::tenure::TenureOutcome;
 use hustings_protocol::tenure::counter::{COUNT_BITS, REACH, last_of_era};
 use hustings_protocol::tenure::{
     Ballot, BallotOwner, Durable, LONGEST_WAIT, Message, Question, Refused, Request, Saved,
 };
-use hustings_protocol::{Duration, Fence, MemberId, Outcome};
+use hustings_protocol::{Duration, Fence, MemberId};
 
 use crate::hall::{DELAY, Disk, World, millis};
 use crate::{FOUNDING, config};
@@ -197,7 +198,7 @@ fn a_later_era_is_learnt_and_a_used_up_era_is_reported() {
     world.ask(11, Request::Acquire);
     world.wait(Duration::from_secs(1));
     assert_eq!(world.holders(), [0; 0]);
-    let refused = Outcome::TenureRefused(Refused::OutOfReach { most: last });
+    let refused = TenureOutcome::Refused(Refused::OutOfReach { most: last });
     assert!(world.node(11).outcomes.contains(&refused));
 }
 

@@ -1,7 +1,8 @@
 //! Refused nominees, and that they disturb no holder.
 
+use hustings_protocol::tenure::TenureOutcome;
 use hustings_protocol::tenure::{Ballot, BallotOwner, Config, Message, Question, Refused, Request};
-use hustings_protocol::{Duration, Fence, MemberId, Outcome};
+use hustings_protocol::{Duration, Fence, MemberId};
 
 use crate::hall::{DELAY, World, millis};
 use crate::{FOUNDING, config};
@@ -16,7 +17,7 @@ fn a_refusal_names_the_holder_and_the_rest_of_its_grant() {
     let holder = MemberId(11);
     let lasts = millis(252);
     let refused = Refused::Held { holder, lasts };
-    assert_eq!(world.node(12).outcomes, [Outcome::TenureRefused(refused)]);
+    assert_eq!(world.node(12).outcomes, [TenureOutcome::Refused(refused)]);
 }
 
 /// T6: the holder keeps its fence, however often another member tries, receives only half, or comes
@@ -78,7 +79,7 @@ fn a_ballot_that_cannot_win_is_replaced_and_the_fence_stays() {
     });
     world.wait(Duration::from_secs(2));
     assert_eq!(world.holds(11).map(|it| it.fence), Some(fence));
-    assert_eq!(world.node(11).outcomes, [Outcome::TenureGained { fence }]);
+    assert_eq!(world.node(11).outcomes, [TenureOutcome::Gained { fence }]);
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn a_voter_never_grants_more_than_max_ttl() {
     world.wait(millis(100));
     assert_eq!(world.holders(), [0; 0]);
     let max_ttl = millis(300);
-    let refused = Outcome::TenureRefused(Refused::TtlTooLong { max_ttl });
+    let refused = TenureOutcome::Refused(Refused::TtlTooLong { max_ttl });
     assert_eq!(world.node(11).outcomes.first(), Some(&refused));
 }
 

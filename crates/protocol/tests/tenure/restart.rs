@@ -1,7 +1,8 @@
 //! Voters that restart, with and without their disks.
 
+use hustings_protocol::Fence;
+use hustings_protocol::tenure::TenureOutcome;
 use hustings_protocol::tenure::{Durable, Refused, Request, Saved};
-use hustings_protocol::{Fence, Outcome};
 
 use crate::hall::{DELAY, Disk, World, millis};
 use crate::{FOUNDING, config};
@@ -16,7 +17,7 @@ fn restarted_voters_promise_nothing_in_quarantine() {
     world.ask(12, Request::Acquire);
     world.wait(DELAY * 2);
     let lasts = millis(299);
-    let refused = Outcome::TenureRefused(Refused::Quarantined { lasts });
+    let refused = TenureOutcome::Refused(Refused::Quarantined { lasts });
     assert_eq!(world.node(12).outcomes, [refused]);
     world.wait(millis(296));
     assert_eq!(world.holders(), [0; 0]);
@@ -58,7 +59,7 @@ fn a_voter_that_lost_its_disk_does_not_vote_until_it_is_initialised() {
     world.ask(11, Request::Acquire);
     world.wait(millis(500));
     assert_eq!(world.holders(), [0; 0]);
-    let refused = Outcome::TenureRefused(Refused::Uninitialised);
+    let refused = TenureOutcome::Refused(Refused::Uninitialised);
     assert!(world.node(11).outcomes.contains(&refused));
     let highest = 1_000;
     let initialised = Saved::Initialised(Durable::replacing(highest, millis(300)));

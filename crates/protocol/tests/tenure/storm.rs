@@ -1,8 +1,9 @@
 //! All faults at once, with many seeds: lost, late and duplicated messages, crashes, clocks that
 //! drift up to the bound. The model covers all short runs; these runs are long.
 
+use hustings_protocol::tenure::TenureOutcome;
 use hustings_protocol::tenure::{Config, Message, Request};
-use hustings_protocol::{Duration, Fence, MemberId, Outcome};
+use hustings_protocol::{Duration, Fence, MemberId};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -65,7 +66,7 @@ fn under_all_faults_at_most_one_holds_and_fences_rise() {
                 assert!(world.holders().len() <= 1, "seed {seed} at {:?}", world.now);
                 for node in &mut world.nodes {
                     for outcome in node.outcomes.drain(..) {
-                        if let Outcome::TenureGained { fence } = outcome {
+                        if let TenureOutcome::Gained { fence } = outcome {
                             assert!(fence > highest, "seed {seed}: {fence} after {highest}");
                             highest = fence;
                             tenures += 1;

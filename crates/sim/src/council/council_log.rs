@@ -1,8 +1,8 @@
 //! The log of a council: the number of replies to each feedback, and the hosts that consider
 //! themselves seated.
 
-use hustings_protocol::council::{Change, Council, Message};
-use hustings_protocol::{Instant, Outcome};
+use hustings_protocol::Instant;
+use hustings_protocol::council::{Change, Council, CouncilOutcome, Message};
 
 use crate::{Event, Trace, Verb, Who};
 
@@ -108,7 +108,7 @@ impl<T: Trace<Council>> Trace<Council> for CouncilLog<T> {
             Event::Multicast { message: Message::Feedback(feedback), .. } => {
                 self.open(feedback.class);
             }
-            Event::Reported { member, outcome: Outcome::Council(change) } => {
+            Event::Reported { member, outcome: CouncilOutcome::Council(change) } => {
                 self.change(at, *member, *change);
             }
             Event::Struck { verb: Verb::Kill(Who::Members(gone)) } => {

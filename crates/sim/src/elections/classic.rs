@@ -1,6 +1,6 @@
 //! The metrics of elections that come to rest: the rings and the bully protocol.
 
-use hustings_protocol::{Instant, Message, Protocol};
+use hustings_protocol::{Instant, Message, Simulated};
 
 use super::Observer;
 use crate::Silent;
@@ -8,7 +8,7 @@ use crate::measure::Metric;
 use crate::statistics::Kind;
 use crate::trial::{End, Run};
 
-impl<P: Protocol> Observer<P> for Silent {
+impl<P: Simulated> Observer<P> for Silent {
     type Account = Run;
 
     /// Always false, because the group comes to rest by itself.
@@ -21,7 +21,7 @@ impl<P: Protocol> Observer<P> for Silent {
     }
 }
 
-pub(super) fn metrics<P: Protocol>() -> Vec<Metric<Run>> {
+pub(super) fn metrics<P: Simulated>() -> Vec<Metric<Run>> {
     let unicasts = |run: &Run| run.summary.tally.unicasts.iter().sum::<u64>() as f64;
     let multicasts = |run: &Run| run.summary.tally.multicasts.iter().sum::<u64>() as f64;
     let mut metrics = vec![

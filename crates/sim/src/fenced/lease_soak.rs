@@ -1,7 +1,7 @@
 //! A soak test of leases: many elections in a row, with faults. It measures their cost and checks
 //! the promise of tenure.
 
-use hustings_protocol::probabilistic::{self, GroupSize, Joining, Strategy};
+use hustings_protocol::probabilistic::{self, GroupSize, StartAction, Strategy};
 use hustings_protocol::{Duration, Instant, MemberId, Priority, tenure};
 use rand_core::Rng;
 
@@ -110,7 +110,7 @@ pub fn lease_soak(
     let config = Config {
         election: probabilistic::Config {
             size: GroupSize::Known(u64::from(members)),
-            joining: Joining::Call,
+            joining: StartAction::Call,
             check: None,
             again: None,
             strategy: Strategy { first: FIRST_K, ..field.strategy },

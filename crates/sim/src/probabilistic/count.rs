@@ -4,7 +4,7 @@
 use hustings_protocol::census::{Census, Config, Request};
 use hustings_protocol::{Instant, Priority};
 
-use super::{Trial, uniform};
+use super::{ProbabilisticTrial, uniform};
 use crate::statistics::{Kind, Sample};
 use crate::{Delay, Detection, Network, Seeds, Setup, Stream, Verb, Who, World};
 
@@ -38,7 +38,11 @@ const AFTERWARDS: u64 = 10;
 /// One census, as in the field, called by a random member. Each member crashes in it with the
 /// probability of a round, at a uniform time. A crashed member has no estimate, and neither has a
 /// member that the census has not reached.
-pub(super) fn count(trial: &Trial, seeds: Seeds, goes_on: impl Fn() -> bool) -> Vec<Option<u64>> {
+pub(super) fn count(
+    trial: &ProbabilisticTrial,
+    seeds: Seeds,
+    goes_on: impl Fn() -> bool,
+) -> Vec<Option<u64>> {
     let members = trial.members;
     let config = Config { kept: 1, ..Config::field(trial.config.hop * PERIOD) };
     let setup = Setup {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hustings_protocol::{Duration, Instant, MemberId, Protocol};
+use hustings_protocol::{Duration, Instant, MemberId, Simulated};
 
 use crate::{Seeds, Stream, Trace, Verb, Who, World};
 
@@ -21,7 +21,7 @@ pub struct Churn {
 
 /// A departure.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Going {
+pub(super) enum ChurnEvent {
     LeaderLeaves,
     LeaderDies,
     /// Another member, chosen by this random number.
@@ -40,42 +40,42 @@ impl Churn {
     }
 
     /// Draws the times of all departures up to `until`, in no particular order.
-    pub(super) fn goings(&self, until: Instant, seeds: Seeds) -> Vec<(Instant, Going)> {
+    pub(super) fn events(&self, until: Instant, seeds: Seeds) -> Vec<(Instant, ChurnEvent)> {
         // Each kind has its own random stream, so one kind does not change the times of another.
-        let mut goings = Vec::new();
-        let mut plan = |kind, mean: Option<Duration>, going: fn(u64) -> Going| {
+        let mut events = Vec::new();
+        let mut plan = |kind, mean: Option<Duration>, event: fn(u64) -> ChurnEvent| {
             let Some(mean) = mean else { return };
-            let mut chance = Chance::of(seeds, kind);
+            let mut chance = RandomStream::of(seeds, kind);
             let mut at = Instant::START + chance.wait(mean);
             while at <= until {
-                goings.push((at, going(chance.number())));
+                events.push((at, event(chance.number())));
                 at = at + chance.wait(mean);
             }
         };
-        plan(0, self.leave, |_| Going::LeaderLeaves);
-        plan(1, self.die, |_| Going::LeaderDies);
-        plan(2, self.join, Going::FollowerGoes);
-        goings
+        plan(0, self.leave, |_| ChurnEvent::LeaderLeaves);
+        plan(1, self.die, |_| ChurnEvent::LeaderDies);
+        plan(2, self.join, ChurnEvent::FollowerGoes);
+        events
     }
 
     /// Chooses the member that departs, and its verb, from the state just before. Returns `None` if
     /// no member qualifies.
-    pub(super) fn decide<P: Protocol, T: Trace<P>>(
-        going: Going,
+    pub(super) fn decide<P: Simulated, T: Trace<P>>(
+        event: ChurnEvent,
         world: &World<P, T>,
     ) -> Option<(Who, Verb)> {
         let leader = leader(world);
-        let (who, verb): (u32, fn(Who) -> Verb) = match going {
-            Going::LeaderLeaves => (leader?, Verb::Leave),
-            Going::LeaderDies => (leader?, Verb::Kill),
-            Going::FollowerGoes(luck) => (follower(world, leader, luck)?, Verb::Kill),
+        let (who, verb): (u32, fn(Who) -> Verb) = match event {
+            ChurnEvent::LeaderLeaves => (leader?, Verb::Leave),
+            ChurnEvent::LeaderDies => (leader?, Verb::Kill),
+            ChurnEvent::FollowerGoes(luck) => (follower(world, leader, luck)?, Verb::Kill),
         };
         Some((Who::one(who), verb(Who::one(who))))
     }
 }
 
 /// Returns the member that most running members name as leader, if it is up.
-fn leader<P: Protocol, T: Trace<P>>(world: &World<P, T>) -> Option<u32> {
+fn leader<P: Simulated, T: Trace<P>>(world: &World<P, T>) -> Option<u32> {
     let mut votes: BTreeMap<MemberId, u32> = BTreeMap::new();
     let up = (0..world.len()).filter(|&member| world.is_up(member));
     for (nominee, _) in up.filter_map(|member| world.nominee(member)) {
@@ -87,7 +87,7 @@ fn leader<P: Protocol, T: Trace<P>>(world: &World<P, T>) -> Option<u32> {
 }
 
 /// Returns a member that is up and does not lead, chosen by `luck`.
-fn follower<P: Protocol, T: Trace<P>>(
+fn follower<P: Simulated, T: Trace<P>>(
     world: &World<P, T>,
     leader: Option<u32>,
     luck: u64,
@@ -99,12 +99,12 @@ fn follower<P: Protocol, T: Trace<P>>(
 }
 
 /// A random stream, derived from the run's seeds.
-struct Chance {
+struct RandomStream {
     seed: u64,
     drawn: u64,
 }
 
-impl Chance {
+impl RandomStream {
     fn of(seeds: Seeds, kind: u64) -> Self {
         let seed = Seeds::new(seeds.number(Stream::Faults), kind).number(Stream::Faults);
         Self { seed, drawn: 0 }
@@ -124,7 +124,7 @@ impl Chance {
 
 #[cfg(test)]
 mod tests {
-    use super::{Churn, Going};
+    use super::{Churn, ChurnEvent};
     use crate::Seeds;
     use hustings_protocol::{Duration, Instant};
 
@@ -138,14 +138,14 @@ mod tests {
         };
         let until = Instant::START + Duration::from_secs(10_000);
         let deaths = |churn: Churn| -> Vec<Instant> {
-            let goings = churn.goings(until, Seeds::new(7, 3)).into_iter();
-            let deaths = goings.filter(|(_, going)| matches!(going, Going::LeaderDies));
+            let events = churn.events(until, Seeds::new(7, 3)).into_iter();
+            let deaths = events.filter(|(_, event)| matches!(event, ChurnEvent::LeaderDies));
             deaths.map(|(at, _)| at).collect()
         };
         let count = deaths(alone).len() as f64;
         // The number is Poisson distributed, with a standard deviation of 100.
         assert!((count - 10_000.0).abs() < 450.0, "{count}");
         assert_eq!(deaths(alone), deaths(among_others));
-        assert_eq!(Churn::default().goings(until, Seeds::new(7, 3)).len(), 0);
+        assert_eq!(Churn::default().events(until, Seeds::new(7, 3)).len(), 0);
     }
 }

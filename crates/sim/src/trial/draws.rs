@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use crate::measure::{Account, Interruption, Metric, Study};
 use crate::statistics::Kind;
-use crate::wagner::{FastDraws, Run, Seat, Trial, draw_traced};
+use crate::wagner::{DrawRun, DrawTrial, FastDraws, Seat, draw_traced};
 use crate::{JsonLines, Memory, Scratch, Seeds, Silent};
 
 /// Everything that determines a run of Wagner's ring, except its seeds.
 pub struct Draws {
-    trial: Trial,
+    trial: DrawTrial,
     /// The fast computation, for trials in which no fault is possible.
     fast_draws: Option<FastDraws>,
     /// The allocations of earlier runs, for reuse.
@@ -17,41 +17,43 @@ pub struct Draws {
 }
 
 // A metric already counts draws that do not end.
-impl Account for Run {}
+impl Account for DrawRun {}
 
 impl Draws {
     /// Creates runs of this trial.
-    pub fn new(trial: Trial) -> Self {
+    pub fn new(trial: DrawTrial) -> Self {
         Self { fast_draws: FastDraws::of(&trial), trial, memory: Memory::default() }
     }
 }
 
 impl Study for Draws {
-    type Account = Run;
+    type Account = DrawRun;
 
-    fn metrics(&self) -> Vec<Metric<Run>> {
-        let informed = |run: &Run| f64::from(run.informed) / f64::from(run.honest);
+    fn metrics(&self) -> Vec<Metric<DrawRun>> {
+        let informed = |run: &DrawRun| f64::from(run.informed) / f64::from(run.honest);
         vec![
-            Metric::number("stages", |run: &Run| run.stages.into()),
-            Metric::number("flips", |run: &Run| run.flips.into()),
-            Metric::number("basic_rounds", |run: &Run| {
+            Metric::number("stages", |run: &DrawRun| run.stages.into()),
+            Metric::number("flips", |run: &DrawRun| run.flips.into()),
+            Metric::number("basic_rounds", |run: &DrawRun| {
                 f64::from(run.stages) + f64::from(run.flips)
             }),
-            Metric::number("messages", |run: &Run| run.messages() as f64),
-            Metric::number("bits", |run: &Run| run.bits() as f64),
-            Metric::number("delay", |run: &Run| run.delay.as_secs_f64()),
-            Metric::share("elected", |run: &Run| run.leader.is_some()),
-            Metric::share("fault_detected", Run::fault_detected),
-            Metric::new("honest_informed", Kind::Fraction, move |run: &Run| {
+            Metric::number("messages", |run: &DrawRun| run.messages() as f64),
+            Metric::number("bits", |run: &DrawRun| run.bits() as f64),
+            Metric::number("delay", |run: &DrawRun| run.delay.as_secs_f64()),
+            Metric::share("elected", |run: &DrawRun| run.leader.is_some()),
+            Metric::share("fault_detected", DrawRun::fault_detected),
+            Metric::new("honest_informed", Kind::Fraction, move |run: &DrawRun| {
                 run.fault_detected().then(|| informed(run))
             }),
-            Metric::new("fault_round", Kind::Number, |run: &Run| run.fault_round.map(f64::from)),
-            Metric::share("leader_is_cheater", |run: &Run| run.leader_is_cheater),
-            Metric::share("stalled", Run::stalled),
+            Metric::new("fault_round", Kind::Number, |run: &DrawRun| {
+                run.fault_round.map(f64::from)
+            }),
+            Metric::share("leader_is_cheater", |run: &DrawRun| run.leader_is_cheater),
+            Metric::share("stalled", DrawRun::stalled),
         ]
     }
 
-    fn run(&self, seeds: Seeds, interruption: &Interruption) -> Option<Run> {
+    fn run(&self, seeds: Seeds, interruption: &Interruption) -> Option<DrawRun> {
         let goes_on = || !interruption.is_raised();
         if let Some(run) = self.fast_draws.as_ref().and_then(|it| it.draw(seeds)) {
             return Some(run);

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use hustings_protocol::council::Council;
 use hustings_theory::council::{Election, Loss};
 
-use crate::council::{self, Stay, Trial, Upkeep, elect_traced, keep};
-use crate::council_aggregate::{self, Run};
+use crate::council::{self, CouncilTrial, Stay, Upkeep, elect_traced, keep};
+use crate::council_aggregate::{self, PollRun};
 use crate::measure::{Account, Interruption, Metric, Study};
 use crate::statistics::Kind;
 use crate::{JsonLines, Memory, Scratch, Seeds, Silent};
@@ -32,7 +32,7 @@ pub enum Poll {
         most_rounds: u64,
     },
     /// Either method, host by host.
-    Hosts(Trial),
+    Hosts(CouncilTrial),
 }
 
 /// Runs of a poll.
@@ -90,7 +90,7 @@ impl Study for Stays {
     }
 }
 
-impl Account for Run {
+impl Account for PollRun {
     fn caveat(&self) -> Option<&'static str> {
         let given_up = "were given up after --max-rounds";
         self.seats.is_none().then_some(given_up)
@@ -103,7 +103,12 @@ impl Tallies {
         Self { poll, memory: Memory::default() }
     }
 
-    fn by_hosts(&self, trial: &Trial, seeds: Seeds, interruption: &Interruption) -> Option<Run> {
+    fn by_hosts(
+        &self,
+        trial: &CouncilTrial,
+        seeds: Seeds,
+        interruption: &Interruption,
+    ) -> Option<PollRun> {
         let goes_on = || !interruption.is_raised();
         let scratch = self.memory.take();
         let (run, Silent, scratch) = elect_traced(trial, seeds, scratch, Silent, goes_on);
@@ -112,8 +117,8 @@ impl Tallies {
     }
 }
 
-fn tallied(run: &council::Run) -> Run {
-    Run {
+fn tallied(run: &council::CouncilRun) -> PollRun {
+    PollRun {
         rounds: run.rounds,
         messages: run.messages,
         peak_replies: run.peak_replies,
@@ -122,21 +127,21 @@ fn tallied(run: &council::Run) -> Run {
 }
 
 impl Study for Tallies {
-    type Account = Run;
+    type Account = PollRun;
 
-    fn metrics(&self) -> Vec<Metric<Run>> {
+    fn metrics(&self) -> Vec<Metric<PollRun>> {
         vec![
-            Metric::number("rounds", |run: &Run| run.rounds as f64),
-            Metric::number("messages", |run: &Run| run.messages as f64),
+            Metric::number("rounds", |run: &PollRun| run.rounds as f64),
+            Metric::number("messages", |run: &PollRun| run.messages as f64),
             // Every round begins with a feedback message.
-            Metric::number("feedbacks", |run: &Run| run.rounds as f64),
-            Metric::new("seats", Kind::Number, |run: &Run| run.seats.map(|seats| seats as f64)),
-            Metric::share("success_first_round", Run::success_first_round),
-            Metric::number("peak_replies", |run: &Run| run.peak_replies as f64),
+            Metric::number("feedbacks", |run: &PollRun| run.rounds as f64),
+            Metric::new("seats", Kind::Number, |run: &PollRun| run.seats.map(|seats| seats as f64)),
+            Metric::share("success_first_round", PollRun::success_first_round),
+            Metric::number("peak_replies", |run: &PollRun| run.peak_replies as f64),
         ]
     }
 
-    fn run(&self, seeds: Seeds, interruption: &Interruption) -> Option<Run> {
+    fn run(&self, seeds: Seeds, interruption: &Interruption) -> Option<PollRun> {
         match &self.poll {
             Poll::Council { election, most_rounds } => {
                 Some(council_aggregate::elect(election, *most_rounds, seeds))

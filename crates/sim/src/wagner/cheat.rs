@@ -115,14 +115,14 @@ struct SegmentEnd {
 /// members.
 #[derive(Debug, Clone)]
 struct Plan {
-    strike: Strike,
+    fault_place: FaultPlace,
     /// The coins of the pretended member.
     pretended: Xoshiro256PlusPlus,
 }
 
 /// The place of a fault that happens once.
 #[derive(Debug, Clone, Copy)]
-struct Strike {
+struct FaultPlace {
     side: Side,
     both: bool,
     /// The number of the message, from 1 on.
@@ -134,17 +134,7 @@ impl Plot {
         let members = setting.members;
         assert!(segment.fits(members), "{segment:?} on a ring of {members}");
         let cheaters = segment.len(members);
-        let pretended = match segment.cheat {
-            Cheat::SimulateProcessor => cheaters + 1,
-            Cheat::DeterministicFlip
-            | Cheat::InconsistentMessage
-            | Cheat::ChangeMessage
-            | Cheat::BrokenRing
-            | Cheat::FaultMessage
-            | Cheat::NoFaultMessage
-            | Cheat::StaleMate
-            | Cheat::Best(_) => cheaters,
-        };
+        let pretended = cheaters + u32::from(segment.cheat == Cheat::SimulateProcessor);
         Self {
             segment,
             setting: setting.clone(),
@@ -236,12 +226,12 @@ impl Plot {
         };
         let span = last - first + 1;
         let slot = first + ((u128::from(rng.next_u64()) * u128::from(span)) >> 64) as u64;
-        let strike = Strike { side, both, slot: slot as u32 };
+        let fault_place = FaultPlace { side, both, slot: slot as u32 };
         let pretended = Xoshiro256PlusPlus::seed_from_u64(match self.segment.cheat {
             Cheat::SimulateProcessor => rng.next_u64(),
             _ => 0, // there is no pretended member
         });
-        self.plan = Some(Plan { strike, pretended });
+        self.plan = Some(Plan { fault_place, pretended });
     }
 
     fn begin_round(&mut self, rng: &mut impl Rng) {
@@ -289,10 +279,7 @@ impl Plot {
                 self.warn(side);
                 return false;
             }
-            Cheat::BrokenRing | Cheat::FaultMessage => {}
-            Cheat::DeterministicFlip | Cheat::StaleMate | Cheat::Best(_) => {}
-            Cheat::SimulateProcessor => {}
-            Cheat::InconsistentMessage | Cheat::ChangeMessage | Cheat::NoFaultMessage => {}
+            _ => {}
         }
         self.port_mut(side).said = slot;
         self.said.push((side, message));
@@ -344,10 +331,10 @@ impl Plot {
 
     /// True if the single fault happens here.
     fn is_struck(&self, side: Side, slot: u32) -> bool {
-        let Some(Plan { strike, .. }) = &self.plan else {
+        let Some(Plan { fault_place, .. }) = &self.plan else {
             return false;
         };
-        let Strike { side: struck, both, slot: at } = *strike;
+        let FaultPlace { side: struck, both, slot: at } = *fault_place;
         let here = side == struck && slot == at;
         self.round == 1
             && match self.segment.cheat {
@@ -408,15 +395,8 @@ impl Plot {
     fn hear_of_fault(&mut self, side: Side) {
         self.is_over = true;
         self.port_mut(side).fault_is_known = true;
-        match self.segment.cheat {
-            Cheat::NoFaultMessage | Cheat::BrokenRing => {}
-            Cheat::DeterministicFlip
-            | Cheat::InconsistentMessage
-            | Cheat::ChangeMessage
-            | Cheat::FaultMessage
-            | Cheat::SimulateProcessor
-            | Cheat::StaleMate
-            | Cheat::Best(_) => self.warn(side.opposite()),
+        if !matches!(self.segment.cheat, Cheat::NoFaultMessage | Cheat::BrokenRing) {
+            self.warn(side.opposite());
         }
     }
 

@@ -11,24 +11,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hustings_protocol::wagner::flips::Places;
 use hustings_protocol::wagner::leader::{Leader, Next};
-use hustings_protocol::wagner::{Config, Message, Timer, Wagner};
+use hustings_protocol::wagner::{Config, DrawOutcome, Message, Timer, Wagner};
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, Roster, View,
+    Candidate, Duration, Input, Instant, Io, MemberId, Protocol, Roster, View,
 };
 use rand_core::{Infallible, Rng, TryRng};
 
-use super::{Run, Trial, round_time};
+use super::{DrawRun, DrawTrial, round_time};
 use crate::{Seeds, Stream};
 
 /// The order in which the members of a ring flip, for all rounds asked for.
 pub struct FastDraws {
-    trial: Trial,
+    trial: DrawTrial,
     ring: Mutex<UndecidedRing>,
 }
 
 impl FastDraws {
     /// The order for `trial`; `None` if a fault may happen in it.
-    pub fn of(trial: &Trial) -> Option<Self> {
+    pub fn of(trial: &DrawTrial) -> Option<Self> {
         let config = trial.config;
         let waits_long_enough = config.respond_within.is_none_or(|limit| limit > trial.hop);
         let is_fault_free = trial.cheaters.is_empty()
@@ -42,8 +42,8 @@ impl FastDraws {
     }
 
     /// Executes the run with `seeds`; `None` if it does not end within the trial's rounds.
-    pub fn draw(&self, seeds: Seeds) -> Option<Run> {
-        let Trial { members, config, hop, most_rounds, .. } = self.trial;
+    pub fn draw(&self, seeds: Seeds) -> Option<DrawRun> {
+        let DrawTrial { members, config, hop, most_rounds, .. } = self.trial;
         let mut rng = seeds.rng(Stream::Members);
         let mut leader = Leader::selecting(members, config.selection);
         let mut heads = Places::none(members);
@@ -64,7 +64,7 @@ impl FastDraws {
                 // Each member sends to both neighbours, which receive it one hop later.
                 None => (2 * all, members, time + hop),
             };
-            return Some(Run {
+            return Some(DrawRun {
                 leader: elected,
                 stages: leader.stages(),
                 flips: leader.flips(),
@@ -206,5 +206,5 @@ impl Io<Wagner> for Part<'_> {
 
     fn save(&mut self, (): ()) {}
 
-    fn report(&mut self, _: Outcome) {}
+    fn report(&mut self, _: DrawOutcome) {}
 }

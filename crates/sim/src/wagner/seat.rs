@@ -6,9 +6,10 @@
 //! ring and do not count as messages.
 
 use hustings_protocol::wagner::fault::Side;
-use hustings_protocol::wagner::{self, Config, Timer, Wagner};
+use hustings_protocol::wagner::{self, Config, DrawOutcome, Timer, Wagner};
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Message, NoRequest, Outcome, Protocol, View,
+    Candidate, Duration, Input, Instant, Io, MemberId, Message, NoRequest, Protocol, Simulated,
+    View,
 };
 use rand_core::Rng;
 use serde::Serialize;
@@ -116,6 +117,7 @@ impl Protocol for Seat {
     type Message = Note;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = DrawOutcome;
     type Request = NoRequest;
 
     #[inline]
@@ -133,6 +135,8 @@ impl Protocol for Seat {
         }
     }
 }
+
+impl Simulated for Seat {}
 
 /// The corresponding input to an honest member.
 #[inline]
@@ -244,7 +248,7 @@ impl<I: Io<Seat>> Io<Wagner> for OnTheRing<'_, I> {
         self.0.save(state);
     }
 
-    fn report(&mut self, outcome: Outcome) {
+    fn report(&mut self, outcome: DrawOutcome) {
         self.0.report(outcome);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use hustings_protocol::announce::{Config, Message};
-use hustings_protocol::{Duration, Instant, MemberId, Outcome, Priority, Protocol};
+use hustings_protocol::{Duration, ElectionOutcome, Instant, MemberId, Priority, Protocol};
 use hustings_sim::{
     Boot, Delay, Detection, Event, LossModel, Network, Scenario, Seeds, Setup, Trace, World,
 };
@@ -75,21 +75,17 @@ pub(crate) struct Log {
     named: Vec<Option<MemberId>>,
 }
 
-impl<P: Protocol<Message = Message>> Trace<P> for Log {
+impl<P: Protocol<Message = Message, Outcome = ElectionOutcome>> Trace<P> for Log {
     const ON: bool = true;
 
     fn record(&mut self, at: Instant, event: Event<'_, P>) {
         match event {
             Event::Multicast { from, message } => self.said.push((at, from, *message)),
             Event::Reported { member, outcome } => match outcome {
-                Outcome::Standing { .. } => {}
-                Outcome::TenureGained { .. }
-                | Outcome::TenureLost { .. }
-                | Outcome::TenureRefused(_)
-                | Outcome::Council(_) => {}
-                Outcome::Nominee(it) => self.name(at, member, Some(it.id)),
-                Outcome::Vacant | Outcome::Fault(_) => self.name(at, member, None),
-                Outcome::DuplicateIdentity => {
+                ElectionOutcome::Standing { .. } => {}
+                ElectionOutcome::Nominee(it) => self.name(at, member, Some(it.id)),
+                ElectionOutcome::Vacant => self.name(at, member, None),
+                ElectionOutcome::DuplicateIdentity => {
                     self.refused.push(member);
                     self.name(at, member, None);
                 }

@@ -1,7 +1,7 @@
 //! Duplicate names and forged announcements.
 
 use hustings_protocol::announce::{Announce, Message};
-use hustings_protocol::{Candidate, Input, MemberId, Outcome};
+use hustings_protocol::{Candidate, ElectionOutcome, Input, MemberId};
 use hustings_sim::{Seeds, Stream};
 
 use crate::desk::{announcement, seat};
@@ -30,7 +30,7 @@ pub(crate) fn duplicate_name_silences_a_member<P: Kin>(seed: u64) -> Verdict {
     let later = 5 + below(3, rng) as u32;
     desk.hear(3, announcement(3, below(9, rng), later, 1, false));
     let reported = desk.papers.outcomes.last().copied();
-    require(reported == Some(Outcome::DuplicateIdentity), || {
+    require(reported == Some(ElectionOutcome::DuplicateIdentity), || {
         format!("{reported:?}, although incarnation 5 hears incarnation {later}")
     })?;
     let said = desk.papers.said.len();

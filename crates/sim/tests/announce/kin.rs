@@ -3,13 +3,13 @@
 use std::marker::PhantomData;
 
 use hustings_protocol::announce::{Announce, Config, Message, Timer};
-use hustings_protocol::{Candidate, Input, Io, NoRequest, Protocol};
+use hustings_protocol::{Candidate, ElectionOutcome, Input, Io, NoRequest, Protocol, Simulated};
 
 use crate::support::wrapper::{Effect, Through, Wrapper, inward};
 
 /// A member that the laws can be checked against.
 pub(crate) trait Kin:
-    Protocol<Message = Message, Timer = Timer, Durable = u32> + 'static
+    Simulated<Message = Message, Timer = Timer, Durable = u32, Outcome = ElectionOutcome> + 'static
 {
     fn make(saved: Option<u32>) -> Self;
 
@@ -82,6 +82,7 @@ impl<D: Defect> Protocol for Wrong<D> {
     type Message = Message;
     type Timer = Timer;
     type Durable = u32;
+    type Outcome = ElectionOutcome;
     type Request = NoRequest;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -99,6 +100,8 @@ impl<D: Defect> Protocol for Wrong<D> {
         }
     }
 }
+
+impl<D: Defect> Simulated for Wrong<D> {}
 
 impl<D: Defect> Kin for Wrong<D> {
     fn make(saved: Option<u32>) -> Self {

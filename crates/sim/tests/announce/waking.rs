@@ -3,7 +3,7 @@
 use hustings_protocol::announce::{Announce, Config, PriorityScale, Wake};
 use hustings_protocol::announce_listen::{self, AnnounceListen};
 use hustings_protocol::suppression::{self, Suppression};
-use hustings_protocol::{Priority, Protocol};
+use hustings_protocol::{Priority, Simulated};
 use hustings_sim::{Boot, Detection, LossModel, Network, Seeds, Setup, World};
 
 use crate::group::{ANNOUNCE, at, calm, lossy, world};
@@ -47,7 +47,7 @@ fn wake_up_by_priority_lets_the_best_speak_first() {
 }
 
 /// A group of a baseline in which all have started.
-fn baseline<P: Protocol + Default + 'static>(
+fn baseline<P: Simulated + Default + 'static>(
     config: P::Config,
     network: Network,
     seed: u64,

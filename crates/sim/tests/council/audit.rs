@@ -5,7 +5,7 @@ use hustings_protocol::council::{
     Seats, Voice, audit, audit_later, replay,
 };
 use hustings_protocol::{Candidate, Instant, MemberId};
-use hustings_sim::council::{Trial, elect_traced};
+use hustings_sim::council::{CouncilTrial, elect_traced};
 use hustings_sim::{Event, Scratch, Seeds, Trace};
 
 use crate::{ROUND, assert_mean, measure, trial};
@@ -35,13 +35,13 @@ impl Trace<Council> for Records {
     }
 }
 
-fn public(algorithm: Algorithm) -> Trial {
+fn public(algorithm: Algorithm) -> CouncilTrial {
     let mut trial = trial(500, Seats::new(1, 1), algorithm, Knowledge::Told(500), 1.1);
     trial.config.coin = Coin::Public { seed: 4711 };
     trial
 }
 
-fn rounds(trial: &Trial, run: u64) -> Vec<Round> {
+fn rounds(trial: &CouncilTrial, run: u64) -> Vec<Round> {
     let seeds = Seeds::new(17, run);
     elect_traced(trial, seeds, Scratch::default(), Records::default(), || true).1.0
 }
@@ -60,7 +60,7 @@ const ALGORITHMS: [Algorithm; 5] = [
 
 /// The coins of a session are the same for every run, so that runs differ by the seed of the coins
 /// alone.
-fn seeded(algorithm: Algorithm, seed: u64) -> Trial {
+fn seeded(algorithm: Algorithm, seed: u64) -> CouncilTrial {
     let mut trial = public(algorithm);
     trial.config.coin = Coin::Public { seed: seed.into() };
     trial
@@ -254,7 +254,7 @@ fn host_that_misses_calls_is_never_reported_as_faulty() {
             let mut config = Config::field(Seats::new(4, 8), 100_000, ROUND);
             (config.algorithm, config.lease) = (algorithm, None);
             config.coin = Coin::Public { seed: seed.into() };
-            let mut trial = Trial::new(500, config);
+            let mut trial = CouncilTrial::new(500, config);
             (trial.multicast_loss, trial.reply_loss) = (0.5, 0.5);
             let rounds = rounds(&trial, seed);
             let disputes = audit(&trial.config, &rounds, &hosts()).expect("these are rounds");

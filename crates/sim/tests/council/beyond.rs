@@ -1,7 +1,9 @@
 //! Seats by priority.
 
-use hustings_protocol::council::{Algorithm, Change, Council, Estimate, Knowledge, Message, Seats};
-use hustings_protocol::{Instant, MemberId, Outcome, Priority};
+use hustings_protocol::council::{
+    Algorithm, Change, Council, CouncilOutcome, Estimate, Knowledge, Message, Seats,
+};
+use hustings_protocol::{Instant, MemberId, Priority};
 use hustings_sim::council::{elect, elect_traced};
 use hustings_sim::{Event, Scratch, Seeds, Trace};
 
@@ -23,7 +25,7 @@ impl Trace<Council> for Priorities {
                 self.replied.push((MemberId(u64::from(from)), reply.priority));
             }
             Event::Sent { to, message: Message::Seat(_), .. } => self.seated.push(MemberId(to)),
-            Event::Reported { outcome: Outcome::Council(Change::Seated { .. }), .. } => {}
+            Event::Reported { outcome: CouncilOutcome::Council(Change::Seated { .. }), .. } => {}
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use hustings_protocol::Duration;
 use hustings_protocol::council::{Config, Estimate, Knowledge, Refill, Search, Seats};
-use hustings_sim::council::{Churn, Stay, Upkeep, keep};
+use hustings_sim::council::{HostChurn, Stay, Upkeep, keep};
 use hustings_sim::{Scratch, Seeds};
 
 use crate::{ROUND, at};
@@ -101,8 +101,10 @@ fn last_host_is_seated_although_more_are_wanted() {
     stay.trial.hosts = SEATS.least;
     (stay.trial.reply_loss, stay.trial.multicast_loss) = (0.0, 0.0);
     stay.lasts = Duration::from_secs(20_000);
-    stay.churn =
-        Some(Churn { crash_every: Duration::from_secs(4_000), gone_for: Duration::from_secs(1) });
+    stay.churn = Some(HostChurn {
+        crash_every: Duration::from_secs(4_000),
+        gone_for: Duration::from_secs(1),
+    });
     let (upkeep, _) = keep(&stay, Seeds::new(32, 0), Scratch::default());
     // About twenty are lost. The loss shows after a lease, 15 s, the place is free after another,
     // and a search with its rest takes 30 s at most.

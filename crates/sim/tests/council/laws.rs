@@ -1,11 +1,11 @@
 //! Properties of every run.
 
 use hustings_protocol::council::{
-    Algorithm, Chamber, Change, Coin, Config, Council, Estimate, Feedback, Knowledge, Message,
-    Search, Seats,
+    Algorithm, Chamber, Change, Coin, Config, Council, CouncilOutcome, Estimate, Feedback,
+    Knowledge, Message, Search, Seats,
 };
-use hustings_protocol::{Duration, Instant, MemberId, Outcome, Priority};
-use hustings_sim::council::{Trial, elect};
+use hustings_protocol::{Duration, Instant, MemberId, Priority};
+use hustings_sim::council::{CouncilTrial, elect};
 use hustings_sim::{
     Boot, Delay, Detection, Event, Network, Reordering, Scratch, Seeds, Setup, Trace, Verb, Who,
     World,
@@ -39,7 +39,7 @@ impl Trace<Council> for Log {
             Event::Sent { from, message, .. } | Event::Multicast { from, message } => {
                 self.said.push((from, *message));
             }
-            Event::Reported { member, outcome: Outcome::Council(change) } => {
+            Event::Reported { member, outcome: CouncilOutcome::Council(change) } => {
                 self.changes.push((member, change));
             }
             _ => {}
@@ -274,7 +274,7 @@ fn each_class_has_its_own_council() {
             ROUND,
         )
     };
-    let trial = Trial::new(300, config);
+    let trial = CouncilTrial::new(300, config);
     for run in 0..50 {
         let (it, _) = elect(&trial, Seeds::new(15, run), Scratch::default());
         assert!((6..=12).contains(&it.seats), "{it:?}");

@@ -11,7 +11,7 @@ mod theory;
 
 use hustings_protocol::council::{Algorithm, Config, Council, Knowledge, Seats};
 use hustings_protocol::{Duration, Instant};
-use hustings_sim::council::{Run, Trial, elect};
+use hustings_sim::council::{CouncilRun, CouncilTrial, elect};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Scratch, Seeds};
 
@@ -22,10 +22,16 @@ fn at(seconds: u64) -> Instant {
 }
 
 /// A single election, with one `c`.
-fn trial(hosts: u32, seats: Seats, algorithm: Algorithm, knowledge: Knowledge, c: f64) -> Trial {
+fn trial(
+    hosts: u32,
+    seats: Seats,
+    algorithm: Algorithm,
+    knowledge: Knowledge,
+    c: f64,
+) -> CouncilTrial {
     let mut config = Config::once(seats, algorithm, knowledge, ROUND);
     config.chambers[0].c = vec![c];
-    Trial::new(hosts, config)
+    CouncilTrial::new(hosts, config)
 }
 
 /// The means of many runs.
@@ -43,11 +49,11 @@ impl Default for Means {
     }
 }
 
-fn measure(trial: &Trial, seed: u64, runs: u64) -> Means {
+fn measure(trial: &CouncilTrial, seed: u64, runs: u64) -> Means {
     let mut means = Means::default();
     let mut scratch = Scratch::<Council>::default();
     for run in 0..runs {
-        let (it, memory): (Run, _) = elect(trial, Seeds::new(seed, run), scratch);
+        let (it, memory): (CouncilRun, _) = elect(trial, Seeds::new(seed, run), scratch);
         scratch = memory;
         assert!(it.seats > 0, "no end: {trial:?}, seed {seed}, run {run}");
         means.rounds.add(it.rounds as f64);

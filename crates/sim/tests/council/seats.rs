@@ -1,7 +1,7 @@
 //! Seats under faults of the centre and loss of its messages.
 
 use hustings_protocol::council::{
-    Config, Council, Draws, Held, Holder, Knowledge, Message, Reply, Seats,
+    Config, Council, Draws, Holder, Knowledge, Message, Reply, SeatClaim, Seats,
 };
 use hustings_protocol::{Duration, MemberId, Priority};
 use hustings_sim::{Boot, Delay, Detection, Network, Seeds, Setup, Silent, Verb, Who, World};
@@ -55,7 +55,7 @@ impl Stage {
         let centre = self.world.members()[0].as_centre().expect("the centre");
         let holders: Vec<_> = centre.holders().take(count).collect();
         for Holder { member, place, .. } in holders {
-            let held = Held { session: 1, class: 0, place };
+            let held = SeatClaim { session: 1, class: 0, place };
             self.world.hand(member.0 as u32, 0, Message::Present(held));
         }
     }

@@ -49,7 +49,7 @@ fn assert_near(id: &str, ours: &Sample, point: &Value) {
     assert!((mean - value).abs() <= 4.5 * error, "{id}: {mean}, not {value} +- {error}");
 }
 
-fn of_params(params: &Value) -> hustings_sim::council::Trial {
+fn of_params(params: &Value) -> hustings_sim::council::CouncilTrial {
     let whole = |name: &str| params[name].as_u64().map(|it| it as u32);
     let hosts = whole("n").expect("n");
     let told = Knowledge::Told(hosts);

@@ -2,7 +2,7 @@
 //! same distribution.
 
 use hustings_protocol::council::{Algorithm, Estimate, Knowledge, Seats};
-use hustings_sim::council::{Trial, elect};
+use hustings_sim::council::{CouncilTrial, elect};
 use hustings_sim::statistics::Sample;
 use hustings_sim::{Scratch, Seeds, council_aggregate};
 use hustings_theory::council::{self as theory, Election, Loss};
@@ -22,7 +22,7 @@ type Lost = (f64, f64);
 
 const NOTHING: Lost = (0.0, 0.0);
 
-fn tally(runs: u64, one: impl Fn(Seeds) -> council_aggregate::Run) -> Means {
+fn tally(runs: u64, one: impl Fn(Seeds) -> council_aggregate::PollRun) -> Means {
     let mut means = Means::default();
     for run in 0..runs {
         let it = one(Seeds::new(9, run));
@@ -57,7 +57,7 @@ fn assert_alike(what: &str, hosts: &Means, tallies: &Means) {
 
 /// Runs an election with both engines, `runs` times host by host.
 #[track_caller]
-fn compare(mut trial: Trial, (reply, multicast): Lost, runs: u64) {
+fn compare(mut trial: CouncilTrial, (reply, multicast): Lost, runs: u64) {
     (trial.reply_loss, trial.multicast_loss) = (reply, multicast);
     let chamber = &trial.config.chambers[0];
     let knowledge = match trial.config.knowledge {

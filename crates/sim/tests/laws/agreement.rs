@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hustings_protocol::{MemberId, Protocol};
+use hustings_protocol::{MemberId, Simulated};
 use hustings_sim::{Halt, Trace, World};
 
 use crate::storm::Storm;
@@ -72,11 +72,11 @@ pub(crate) fn ends_in_silence<P: Family>(seed: u64) -> Result<(), String> {
     }
 }
 
-pub(crate) fn up<P: Protocol, T: Trace<P>>(world: &World<P, T>) -> impl Iterator<Item = u32> {
+pub(crate) fn up<P: Simulated, T: Trace<P>>(world: &World<P, T>) -> impl Iterator<Item = u32> {
     (0..world.len()).filter(|&member| world.is_up(member))
 }
 
-pub(crate) fn best_up<P: Protocol, T: Trace<P>>(world: &World<P, T>) -> MemberId {
+pub(crate) fn best_up<P: Simulated, T: Trace<P>>(world: &World<P, T>) -> MemberId {
     let best = up(world).map(|member| world.candidate(member)).max();
     best.expect("a member is up").id
 }

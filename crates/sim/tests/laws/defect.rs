@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Priority, Protocol, View,
+    Candidate, Duration, Input, Instant, Io, MemberId, Priority, Protocol, Simulated, View,
 };
 use hustings_sim::{Detection, Scenario};
 use rand_core::Rng;
@@ -64,6 +64,7 @@ impl<P: Protocol + Default, D: Defect<P>> Protocol for Defective<P, D> {
     type Message = P::Message;
     type Timer = P::Timer;
     type Durable = P::Durable;
+    type Outcome = P::Outcome;
     type Request = P::Request;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -84,6 +85,8 @@ impl<P: Protocol + Default, D: Defect<P>> Protocol for Defective<P, D> {
         }
     }
 }
+
+impl<P: Simulated + Default, D: Defect<P>> Simulated for Defective<P, D> {}
 
 impl<P: Family<Config: Debug>, D: Defect<P>> Family for Defective<P, D> {
     const NAME: &'static str = P::NAME;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hustings_protocol::{Duration, Input, Instant, Io, MemberId, Priority, Protocol};
+use hustings_protocol::{Duration, Input, Instant, Io, MemberId, Priority, Protocol, Simulated};
 use hustings_sim::{
     Boot, Delay, Detection, Network, Scenario, Seeds, Setup, Stream, Verb, Who, World,
 };
@@ -190,6 +190,7 @@ impl<P: Protocol> Protocol for Rough<P> {
     type Message = P::Message;
     type Timer = P::Timer;
     type Durable = P::Durable;
+    type Outcome = P::Outcome;
     type Request = P::Request;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -204,6 +205,8 @@ impl<P: Protocol> Protocol for Rough<P> {
         }
     }
 }
+
+impl<P: Simulated> Simulated for Rough<P> {}
 
 impl<P: Protocol> Rough<P> {
     fn hear(&mut self, from: MemberId, message: P::Message, io: &mut impl Io<Self>) {

@@ -1,8 +1,8 @@
 //! Any input at any time: nothing panics, and no impossible member is named.
 
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, Roster, Timer, View,
-    ViewChange,
+    Candidate, Duration, ElectionOutcome, Input, Instant, Io, MemberId, Protocol, Roster, Timer,
+    View, ViewChange,
 };
 use hustings_sim::{Seeds, Stream};
 use rand_core::Rng;
@@ -79,7 +79,7 @@ fn another(me: Candidate, rng: &mut impl Rng) -> Candidate {
 }
 
 /// Records the effects of a member without executing them.
-struct Desk<P: Protocol> {
+struct Desk<P: Protocol<Outcome = ElectionOutcome>> {
     me: Candidate,
     config: P::Config,
     view: Roster,
@@ -88,7 +88,7 @@ struct Desk<P: Protocol> {
     named: Vec<Candidate>,
 }
 
-impl<P: Protocol> Io<P> for Desk<P> {
+impl<P: Protocol<Outcome = ElectionOutcome>> Io<P> for Desk<P> {
     fn me(&self) -> Candidate {
         self.me
     }
@@ -121,15 +121,9 @@ impl<P: Protocol> Io<P> for Desk<P> {
 
     fn save(&mut self, _: P::Durable) {}
 
-    fn report(&mut self, outcome: Outcome) {
-        match outcome {
-            Outcome::Nominee(candidate) => self.named.push(candidate),
-            Outcome::Standing { .. } | Outcome::Vacant => {}
-            Outcome::DuplicateIdentity | Outcome::Fault(_) => {}
-            Outcome::TenureGained { .. }
-            | Outcome::TenureLost { .. }
-            | Outcome::TenureRefused(_)
-            | Outcome::Council(_) => {}
+    fn report(&mut self, outcome: ElectionOutcome) {
+        if let ElectionOutcome::Nominee(candidate) = outcome {
+            self.named.push(candidate);
         }
     }
 }

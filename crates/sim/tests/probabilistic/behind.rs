@@ -17,16 +17,16 @@ fn seat() -> Desk<Probabilistic> {
     desk
 }
 
-fn round(sequence: u64, number: u16) -> Round {
-    Round { sequence, number }
+fn round(sequence: u64, number: u16) -> RoundId {
+    RoundId { sequence, number }
 }
 
-fn initiation(round: Round, k: u32) -> Message {
+fn initiation(round: RoundId, k: u32) -> Message {
     let after = Duration::ZERO;
     Message::Initiation { round, k, after }
 }
 
-fn decision(round: Round, choice: Candidate) -> Message {
+fn decision(round: RoundId, choice: Candidate) -> Message {
     let k = 7;
     Message::Decision { round, k, choice }
 }
@@ -108,7 +108,7 @@ fn one_of_two_leaders_of_a_round_is_not_believed() {
 /// it: others need not.
 #[test]
 fn leader_informs_members_in_an_old_round() {
-    let preference = |round: Round| {
+    let preference = |round: RoundId| {
         let choice = Candidate::new(3, 3);
         let priority = Priority(3);
         Message::Preference { round, choice, priority }

@@ -123,7 +123,7 @@ fn death_of_the_caller_is_survived_in_every_phase() {
     is_survived(80, |world, caller| {
         let mut members = (0..).zip(world.members());
         caller.or_else(|| {
-            members.find_map(|(index, it)| (it.round() != Round::default()).then_some(index))
+            members.find_map(|(index, it)| (it.round() != RoundId::default()).then_some(index))
         })
     });
 }

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use hustings_protocol::probabilistic::{
-    Config, GroupSize, Introduction, LastRound, Message, Probabilistic, Recall, Round, Strategy,
+    Config, GroupSize, Introduction, LastRound, Message, Probabilistic, Recall, RoundId, Strategy,
 };
 use hustings_protocol::{Duration, Instant, MemberId, Priority};
-use hustings_sim::probabilistic::{Trial, elect};
+use hustings_sim::probabilistic::{ProbabilisticTrial, elect};
 use hustings_sim::{
     Delay, Detection, JsonLines, Network, Scratch, Seeds, Setup, Stream, Summary, Trace, Verb, Who,
     World,
@@ -81,7 +81,7 @@ fn ms(count: u64) -> Instant {
 
 #[test]
 fn all_live_members_name_one_leader_after_a_round() {
-    let trial = Trial {
+    let trial = ProbabilisticTrial {
         members: 300,
         view: 1.0,
         crash: 0.0,
@@ -109,7 +109,7 @@ fn all_live_members_name_one_leader_after_a_round() {
 fn round_without_relays_is_followed_by_another() {
     let strategy =
         Strategy { first: 1, growth: 4.0, rounds: 4, last: LastRound::Grown, ..Strategy::DOCUMENT };
-    let trial = |recall| Trial {
+    let trial = |recall| ProbabilisticTrial {
         members: 100,
         view: 1.0,
         crash: 0.0,
@@ -135,7 +135,7 @@ fn round_without_relays_is_followed_by_another() {
 #[test]
 fn relays_with_small_views_find_each_other_by_multicast() {
     let succeeded = |introduction| {
-        let trial = Trial {
+        let trial = ProbabilisticTrial {
             members: 1_000,
             view: 0.01,
             crash: 0.0,
@@ -160,7 +160,7 @@ fn relays_with_small_views_find_each_other_by_multicast() {
 /// In the document's model, with its own rule, a noticed failure may go uncalled.
 #[test]
 fn by_the_hash_rule_a_noticed_failure_may_go_uncalled() {
-    let trial = Trial {
+    let trial = ProbabilisticTrial {
         members: 500,
         view: 0.5,
         crash: 0.0,
@@ -179,7 +179,7 @@ fn by_the_hash_rule_a_noticed_failure_may_go_uncalled() {
 
 #[test]
 fn same_seed_gives_the_same_run() {
-    let trial = Trial {
+    let trial = ProbabilisticTrial {
         members: 400,
         view: 0.3,
         crash: 0.05,
@@ -239,5 +239,5 @@ fn summary_agrees_with_the_nominees() {
     let mut world = group(9, 1.0, 0.0, 1);
     let halt = world.run_until(ms(5_000));
     assert_eq!(Summary::of(&world, halt).strong_success, agreed(&world).is_some());
-    assert_ne!(world.members()[0].round(), Round::default());
+    assert_ne!(world.members()[0].round(), RoundId::default());
 }

@@ -1,7 +1,7 @@
 //! A single member: any input at any time.
 
 use hustings_protocol::probabilistic::{Request, Timer};
-use hustings_protocol::{Candidate, Input, Outcome, Protocol, ViewChange};
+use hustings_protocol::{Candidate, ElectionOutcome, Input, Simulated as _, ViewChange};
 
 use super::*;
 use crate::support::desk::Desk;
@@ -11,8 +11,8 @@ fn seat(config: Config) -> Desk<Probabilistic> {
     Desk::new(Candidate::new(5, 5), Probabilistic::new(), config, 1)
 }
 
-fn round(sequence: u64, number: u16) -> Round {
-    Round { sequence, number }
+fn round(sequence: u64, number: u16) -> RoundId {
+    RoundId { sequence, number }
 }
 
 /// A member of a group of one thousand, in a round in which all relay.
@@ -96,10 +96,15 @@ fn member_that_missed_the_initiation_accepts_the_decision() {
     desk.hear(7, decision(1, 9));
     desk.hear(2, decision(1, 9));
     desk.wait_for(Timer::Phase);
-    assert_eq!(desk.papers.outcomes, [Outcome::Nominee(Candidate::new(9, 9))], "{:?}", desk.member);
+    assert_eq!(
+        desk.papers.outcomes,
+        [ElectionOutcome::Nominee(Candidate::new(9, 9))],
+        "{:?}",
+        desk.member
+    );
     // Late, and different from the others' decision: it calls the next round.
     desk.hear(2, decision(1, 8));
-    assert_eq!(desk.papers.outcomes.last(), Some(&Outcome::Vacant));
+    assert_eq!(desk.papers.outcomes.last(), Some(&ElectionOutcome::Vacant));
     assert!(desk.member.recalls());
     desk.wait_for(Timer::Phase);
     let called = |(_, message): &(Instant, Message)| matches!(message, Message::Initiation { round, k: 14, .. } if round.number == 2);
@@ -227,7 +232,7 @@ fn nonsense(desk: &mut Desk<Probabilistic>, rng: &mut impl Rng) -> Input<Probabi
     };
     let mut draw = || rng.next_u64();
     let candidate = Candidate::new(any(&mut draw), any(&mut draw));
-    let round = Round { sequence: any(&mut draw), number: any(&mut draw) as u16 };
+    let round = RoundId { sequence: any(&mut draw), number: any(&mut draw) as u16 };
     let k = any(&mut draw) as u32;
     let message = match draw() % 7 {
         0 => Message::Initiation { round, k, after: Duration(any(&mut draw)) },

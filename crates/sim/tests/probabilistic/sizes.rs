@@ -1,12 +1,12 @@
 //! The members' estimates of the group's size: a census before the election.
 
-use hustings_sim::probabilistic::Run;
+use hustings_sim::probabilistic::ProbabilisticRun;
 
 use super::*;
 
 /// A group whose members know few others, and count themselves.
-fn group_that_counts(crash: f64) -> Trial {
-    Trial {
+fn group_that_counts(crash: f64) -> ProbabilisticTrial {
+    ProbabilisticTrial {
         members: 1_000,
         view: 0.1,
         crash,
@@ -21,7 +21,7 @@ fn group_that_counts(crash: f64) -> Trial {
     }
 }
 
-fn runs(trial: &Trial, count: u64) -> Vec<Run> {
+fn runs(trial: &ProbabilisticTrial, count: u64) -> Vec<ProbabilisticRun> {
     let run = |run| elect(trial, Seeds::new(8, run), Scratch::default()).0;
     (0..count).map(run).collect()
 }
@@ -50,7 +50,7 @@ fn member_without_an_estimate_is_not_drawn() {
     }
     // A fifth crashes in the count. The remaining weight differs from count to count, and so does
     // the size.
-    let expected = |run: &Run| {
+    let expected = |run: &ProbabilisticRun| {
         let sizes = run.sizes.expect("most come to one");
         0.8 * 0.95 * 7.0 * 1_000.0 / sizes.mean
     };
@@ -65,7 +65,7 @@ fn member_without_an_estimate_is_not_drawn() {
 
 #[test]
 fn loss_of_two_in_five_leaves_sizes_right() {
-    let mean = runs(&Trial { unicast_loss: 0.4, ..group_that_counts(0.0) }, 20)
+    let mean = runs(&ProbabilisticTrial { unicast_loss: 0.4, ..group_that_counts(0.0) }, 20)
         .iter()
         .map(|run| run.sizes.expect("they have counted").mean / 20.0)
         .sum::<f64>();
@@ -76,8 +76,11 @@ fn loss_of_two_in_five_leaves_sizes_right() {
 fn count_is_a_part_of_the_run() {
     let trial = group_that_counts(0.1);
     assert_eq!(runs(&trial, 3), runs(&trial, 3));
-    let known = Trial { config: Config { size: GroupSize::Known(1_000), ..trial.config }, ..trial };
-    let sizes = |run: &Run| run.sizes.is_some();
+    let known = ProbabilisticTrial {
+        config: Config { size: GroupSize::Known(1_000), ..trial.config },
+        ..trial
+    };
+    let sizes = |run: &ProbabilisticRun| run.sizes.is_some();
     assert!(runs(&trial, 3).iter().all(sizes));
     assert!(!runs(&known, 3).iter().any(sizes));
 }

@@ -14,8 +14,10 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use hustings_protocol::Duration;
-use hustings_protocol::probabilistic::{Config, GroupSize, Probabilistic, Recall, Reply, Strategy};
-use hustings_sim::probabilistic::{Elector, Run, Trial, elect_by};
+use hustings_protocol::probabilistic::{
+    Config, GroupSize, Probabilistic, Recall, ReplyRule, Strategy,
+};
+use hustings_sim::probabilistic::{Elector, ProbabilisticRun, ProbabilisticTrial, elect_by};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Scratch, Seeds, Silent, monte_carlo};
 use serde_json::Value;
@@ -70,7 +72,7 @@ fn two_relays_elect_two_leaders_as_often_as_enumerated() {
     for point in points {
         let members = 500;
         let strategy = Strategy { first: 2, rounds: 1, ..Strategy::DOCUMENT };
-        let trial = Trial {
+        let trial = ProbabilisticTrial {
             members,
             view: number(&point["params"], "view_prob"),
             crash: 0.0,
@@ -98,7 +100,7 @@ fn two_relays_elect_two_leaders_as_often_as_enumerated() {
 }
 
 /// The parameters of an entry.
-fn trial(point: &Value) -> Trial {
+fn trial(point: &Value) -> ProbabilisticTrial {
     let (params, reading) = (&point["params"], &point["interpretation"]);
     let members = number(params, "N") as u32;
     let config = Config {
@@ -119,15 +121,15 @@ fn trial(point: &Value) -> Trial {
             other => panic!("reinit is {other:?}"),
         },
         reply: match reading["reply"].as_str() {
-            Some("worse") => Reply::Worse,
-            Some("once") => Reply::Once,
-            Some("literal") => Reply::Literal,
+            Some("worse") => ReplyRule::Worse,
+            Some("once") => ReplyRule::Once,
+            Some("literal") => ReplyRule::Literal,
             other => panic!("reply is {other:?}"),
         },
         uninformed_detect: reading["detect_without_init"] == true,
         ..Config::paper(u64::from(members), UNIT)
     };
-    Trial {
+    ProbabilisticTrial {
         members,
         view: number(params, "view_prob"),
         crash: number(params, "p_fail"),
@@ -149,9 +151,13 @@ fn order(point: &Value) -> Option<Order> {
 }
 
 /// The means, by metric.
-fn measure(trial: &Trial, order: Option<Order>, count: u64) -> BTreeMap<&'static str, f64> {
+fn measure(
+    trial: &ProbabilisticTrial,
+    order: Option<Order>,
+    count: u64,
+) -> BTreeMap<&'static str, f64> {
     let mut sums = BTreeMap::new();
-    let take = |run: Run| {
+    let take = |run: ProbabilisticRun| {
         for (name, value) in [
             ("strong", f64::from(u8::from(run.strong_success))),
             ("weak", run.weak_success),
@@ -169,10 +175,10 @@ fn measure(trial: &Trial, order: Option<Order>, count: u64) -> BTreeMap<&'static
 }
 
 fn runs<P: Elector + Send>(
-    trial: &Trial,
+    trial: &ProbabilisticTrial,
     count: u64,
     make: impl Fn() -> P + Copy + Sync + 'static,
-    mut take: impl FnMut(Run) + Send,
+    mut take: impl FnMut(ProbabilisticRun) + Send,
 ) {
     // Memory is passed on from run to run: allocating it anew takes as long as a short run.
     let memory: Mutex<Vec<Scratch<P>>> = Mutex::default();

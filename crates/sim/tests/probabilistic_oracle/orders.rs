@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use hustings_protocol::probabilistic::{Config, Message, Probabilistic, Request, Timer};
-use hustings_protocol::{Duration, Input, Instant, Io, MemberId, Protocol};
+use hustings_protocol::{
+    Duration, ElectionOutcome, Input, Instant, Io, MemberId, Protocol, Simulated,
+};
 use hustings_sim::probabilistic::Elector;
 use rand_core::Rng;
 
@@ -92,6 +94,7 @@ impl Protocol for Held {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Outcome = ElectionOutcome;
     type Request = Request;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -107,3 +110,5 @@ impl Protocol for Held {
         }
     }
 }
+
+impl Simulated for Held {}

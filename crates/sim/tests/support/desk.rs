@@ -1,7 +1,8 @@
 //! A test desk for one member: the test provides its inputs, and its effects are recorded.
 
+use hustings_protocol::simulated::Nominating;
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, Roster, Timer, View,
+    Candidate, Duration, Input, Instant, Io, MemberId, Protocol, Roster, Simulated, Timer, View,
 };
 use hustings_sim::{Seeds, Stream};
 use rand_core::Rng;
@@ -27,12 +28,12 @@ pub(crate) struct Papers<P: Protocol> {
     /// The multicasts that it sent.
     pub(crate) said: Vec<(Instant, P::Message)>,
     /// Its reports.
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) outcomes: Vec<P::Outcome>,
     /// The candidates that it got to know.
     pub(crate) met: Vec<Candidate>,
 }
 
-impl<P: Protocol> Desk<P> {
+impl<P: Simulated> Desk<P> {
     pub(crate) fn new(me: Candidate, member: P, config: P::Config, seed: u64) -> Self {
         let papers = Papers {
             me,
@@ -103,16 +104,7 @@ impl<P: Protocol> Desk<P> {
 
     /// Its nominee.
     pub(crate) fn names(&self) -> Option<MemberId> {
-        let names = |outcome: &Outcome| match outcome {
-            Outcome::Standing { .. } => None,
-            Outcome::TenureGained { .. }
-            | Outcome::TenureLost { .. }
-            | Outcome::TenureRefused(_)
-            | Outcome::Council(_) => None,
-            Outcome::Nominee(it) => Some(Some(it.id)),
-            Outcome::Vacant | Outcome::DuplicateIdentity | Outcome::Fault(_) => Some(None),
-        };
-        self.papers.outcomes.iter().rev().find_map(names).flatten()
+        self.papers.outcomes.iter().rev().find_map(Nominating::nominee).flatten()
     }
 }
 
@@ -156,7 +148,7 @@ impl<P: Protocol> Io<P> for Papers<P> {
 
     fn save(&mut self, _: P::Durable) {}
 
-    fn report(&mut self, outcome: Outcome) {
+    fn report(&mut self, outcome: P::Outcome) {
         self.outcomes.push(outcome);
     }
 

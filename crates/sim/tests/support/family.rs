@@ -6,7 +6,9 @@ use std::fmt::Debug;
 use hustings_protocol::bully::{self, Bully};
 use hustings_protocol::chang_roberts::{self, ChangRoberts};
 use hustings_protocol::modified_ring::{self, Call, ModifiedRing};
-use hustings_protocol::{Candidate, Duration, Instant, MemberId, Priority, Protocol};
+use hustings_protocol::{
+    Candidate, Duration, ElectionOutcome, Instant, MemberId, Priority, Simulated,
+};
 use hustings_sim::{Detection, Scenario, Verb, Who};
 use hustings_theory::{bully as bully_theory, rings};
 use rand_core::Rng;
@@ -16,7 +18,7 @@ use super::{UNIT, below, choose, happens, units};
 
 /// A protocol that the laws can be checked against. Messages take at most one unit.
 pub(crate) trait Family:
-    Protocol<Message: Serialize, Timer: Debug> + Default + 'static
+    Simulated<Message: Serialize, Timer: Debug, Outcome = ElectionOutcome> + Default + 'static
 {
     const NAME: &'static str;
     /// The failure detection that its source assumes.

@@ -11,7 +11,7 @@ pub(crate) mod wrapper;
 
 use std::ops::Range;
 
-use hustings_protocol::{Duration, Instant, Priority, Protocol};
+use hustings_protocol::{Duration, Instant, Priority, Simulated};
 use hustings_sim::classics::Layout;
 use hustings_sim::{Boot, Delay, Detection, Experiment, Network, Scenario, Seeds, Setup, Summary};
 use hustings_sim::{Tally, Trace, Who};
@@ -46,7 +46,7 @@ pub(crate) fn total(tally: &Tally) -> u64 {
 }
 
 /// Runs `scenario` among members without initial state, for at most `limit` units.
-pub(crate) fn run<P: Protocol + Default + 'static>(
+pub(crate) fn run<P: Simulated + Default + 'static>(
     setup: Setup,
     scenario: Scenario,
     config: P::Config,
@@ -56,7 +56,7 @@ pub(crate) fn run<P: Protocol + Default + 'static>(
 }
 
 /// The same, with a trace.
-pub(crate) fn run_traced<P: Protocol + Default + 'static, T: Trace<P>>(
+pub(crate) fn run_traced<P: Simulated + Default + 'static, T: Trace<P>>(
     setup: Setup,
     scenario: Scenario,
     config: P::Config,

@@ -3,8 +3,8 @@
 use std::fmt::{Debug, Write as _};
 
 use hustings_protocol::{
-    Candidate, Instant, MemberId, Outcome, Protocol, ViewChange, bully, chang_roberts, council,
-    modified_ring,
+    Candidate, ElectionOutcome, Instant, MemberId, Protocol, ViewChange, bully, chang_roberts,
+    council, modified_ring,
 };
 use hustings_sim::{Ending, Event, Summary, Trace, Verb};
 
@@ -100,9 +100,29 @@ impl Text {
     }
 }
 
+impl Says for ElectionOutcome {
+    fn says(&self) -> String {
+        match self {
+            Self::Standing { round } => format!("stands, round {round}"),
+            Self::Nominee(candidate) => format!("names {}", candidate.id),
+            Self::Vacant => "names nobody".to_owned(),
+            Self::DuplicateIdentity => "meets its own identity".to_owned(),
+        }
+    }
+}
+
+impl Says for council::CouncilOutcome {
+    fn says(&self) -> String {
+        match self {
+            Self::Standing { round } => format!("stands, round {round}"),
+            Self::Council(change) => format!("tells: {change:?}"),
+        }
+    }
+}
+
 impl<P> Trace<P> for Text
 where
-    P: Protocol<Message: Says, Timer: Debug>,
+    P: Protocol<Message: Says, Timer: Debug, Outcome: Says>,
 {
     const ON: bool = true;
 
@@ -125,17 +145,7 @@ where
                 ViewChange::Joined(Candidate { id, .. }) => format!("{member} sees {id} come"),
                 ViewChange::Left(id) => format!("{member} sees {id} go"),
             },
-            Event::Reported { member, outcome } => match outcome {
-                Outcome::Standing { round } => format!("{member} stands, round {round}"),
-                Outcome::Nominee(candidate) => format!("{member} names {}", candidate.id),
-                Outcome::Vacant => format!("{member} names nobody"),
-                Outcome::Fault(fault) => format!("{member} knows of a fault: {fault:?}"),
-                Outcome::DuplicateIdentity => format!("{member} meets its own identity"),
-                Outcome::TenureGained { fence } => format!("{member} gains tenure, fence {fence}"),
-                Outcome::TenureLost { fence } => format!("{member} loses tenure, fence {fence}"),
-                Outcome::TenureRefused(refused) => format!("{member} is refused: {refused:?}"),
-                Outcome::Council(change) => format!("{member} tells: {change:?}"),
-            },
+            Event::Reported { member, outcome } => format!("{member} {}", outcome.says()),
         };
         let written = writeln!(self.0, "{:>7.3}s  {line}", at.as_secs_f64());
         written.expect("a string takes all");

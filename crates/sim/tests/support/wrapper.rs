@@ -2,9 +2,7 @@
 
 use std::marker::PhantomData;
 
-use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, View,
-};
+use hustings_protocol::{Candidate, Duration, Input, Instant, Io, MemberId, Protocol, View};
 use rand_core::Rng;
 
 /// A protocol that wraps another one with the same messages.
@@ -13,6 +11,7 @@ pub(crate) trait Wrapper: Protocol {
             Message = Self::Message,
             Timer = Self::Timer,
             Durable = Self::Durable,
+            Outcome = Self::Outcome,
             Request = Self::Request,
         >;
 
@@ -61,7 +60,13 @@ impl<'a, W, I, F> Through<'a, W, I, F> {
 impl<P, W, I, F> Io<P> for Through<'_, W, I, F>
 where
     P: Protocol,
-    W: Wrapper<Inner = P, Message = P::Message, Timer = P::Timer, Durable = P::Durable>,
+    W: Wrapper<
+            Inner = P,
+            Message = P::Message,
+            Timer = P::Timer,
+            Durable = P::Durable,
+            Outcome = P::Outcome,
+        >,
     I: Io<W>,
     F: FnMut(&Effect<P>) -> bool,
 {
@@ -112,7 +117,7 @@ where
         self.io.save(state);
     }
 
-    fn report(&mut self, outcome: Outcome) {
+    fn report(&mut self, outcome: P::Outcome) {
         self.io.report(outcome);
     }
 

@@ -16,7 +16,7 @@ mod support;
 
 use std::fmt::Debug;
 
-use hustings_protocol::{Duration, Protocol};
+use hustings_protocol::{Duration, Simulated};
 use hustings_sim::Detection;
 
 use support::text::{Says, Text};
@@ -33,7 +33,7 @@ const NOTICED: Detection = Detection::After(Duration::from_millis(500));
 /// The scenario, a blank line, and all events.
 fn trace<P>(members: u32, detection: Detection, config: P::Config, scenario: &str) -> String
 where
-    P: Protocol<Message: Says, Timer: Debug> + Default + 'static,
+    P: Simulated<Message: Says, Timer: Debug, Outcome: Says> + Default + 'static,
 {
     trace_until::<P>(LIMIT, members, detection, config, scenario)
 }
@@ -46,7 +46,7 @@ fn trace_until<P>(
     scenario: &str,
 ) -> String
 where
-    P: Protocol<Message: Says, Timer: Debug> + Default + 'static,
+    P: Simulated<Message: Says, Timer: Debug, Outcome: Says> + Default + 'static,
 {
     let setup = group(ranked(members), detection);
     let scenario = script(scenario);

@@ -1,7 +1,7 @@
 //! Cheaters of every kind, alone and in segments.
 
 use hustings_protocol::wagner::Ring;
-use hustings_sim::wagner::{Cheat, Segment, Trial};
+use hustings_sim::wagner::{Cheat, DrawTrial, Segment};
 use hustings_theory::wagner as theory;
 use hustings_theory::wagner::segment;
 use serde_json::Value;
@@ -74,7 +74,7 @@ fn every_honest_member_learns_of_a_fault() {
             for (members, from, to) in [(4, 3, 0), (5, 1, 2), (8, 6, 1), (9, 0, 6), (12, 4, 4)] {
                 let cheat = cheat.clone();
                 let segment = Segment { cheat, from, to };
-                let trial = Trial {
+                let trial = DrawTrial {
                     cheaters: vec![segment.clone()],
                     ..with_ring(super::trial(members), ring)
                 };
@@ -94,7 +94,7 @@ fn cheaters_in_several_places_are_noticed_too() {
     let segment = |cheat: &Cheat, from, to| Segment { cheat: cheat.clone(), from, to };
     for one in NOTICED {
         for other in NOTICED {
-            let trial = Trial {
+            let trial = DrawTrial {
                 cheaters: vec![segment(&one, 1, 2), segment(&other, 6, 6)],
                 ..super::trial(10)
             };

@@ -2,7 +2,7 @@
 
 use hustings_protocol::wagner::subset::{Compare, Selection};
 use hustings_protocol::wagner::{Config, Ring};
-use hustings_sim::wagner::{Cheat, FastDraws, Run, Trial, draw, draw_traced};
+use hustings_sim::wagner::{Cheat, DrawRun, DrawTrial, FastDraws, draw, draw_traced};
 use hustings_sim::{JsonLines, Scratch, Seeds};
 use hustings_theory::wagner as theory;
 use hustings_theory::wagner::election::{DrawCost, cost};
@@ -120,10 +120,10 @@ fn stall_limit_ends_as_many_honest_draws_as_theory_says() {
     const RUNS: u64 = 3_000;
     for (members, limit) in [(4, 1), (4, 3), (6, 2), (12, 4)] {
         let trial = with_stall_limit(trial(members), Some(limit));
-        let alarms = share(&trial, RUNS, Run::fault_detected);
+        let alarms = share(&trial, RUNS, DrawRun::fault_detected);
         let expected = false_alarm(members as usize, StallLimit::new(limit));
         assert_share(alarms, expected, RUNS, (members, limit));
-        for run in runs(&trial, RUNS).filter(Run::fault_detected) {
+        for run in runs(&trial, RUNS).filter(DrawRun::fault_detected) {
             assert_eq!(run.informed, run.honest, "{run:?}");
         }
     }
@@ -178,12 +178,12 @@ fn fast_draws_exclude_possible_faults() {
     for trial in [
         trial(3),
         super::cheated(8, 1, Cheat::FaultMessage),
-        Trial { loss: 0.1, ..honest.clone() },
-        Trial { config: hasty, ..honest.clone() },
+        DrawTrial { loss: 0.1, ..honest.clone() },
+        DrawTrial { config: hasty, ..honest.clone() },
     ] {
         assert!(FastDraws::of(&trial).is_none(), "{trial:?}");
     }
-    let short = Trial { most_rounds: 1, ..honest };
+    let short = DrawTrial { most_rounds: 1, ..honest };
     let fast_draws = FastDraws::of(&short).expect("nothing can go wrong");
     assert_eq!(fast_draws.draw(Seeds::new(1, 1)), None);
 }
@@ -191,7 +191,7 @@ fn fast_draws_exclude_possible_faults() {
 /// Losses are not among the paper's faults, but look like a broken ring.
 #[test]
 fn lost_message_is_a_fault_that_all_learn_of() {
-    let trial = Trial { loss: 0.001, ..trial(9) };
+    let trial = DrawTrial { loss: 0.001, ..trial(9) };
     let mut faults = 0;
     for run in runs(&trial, 300) {
         match run.leader {

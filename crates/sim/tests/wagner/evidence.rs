@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use hustings_protocol::wagner::fault::{
-    About, Cause, Contradiction, Side, Testimony, contradictions,
+    About, Contradiction, FaultCause, Side, Testimony, contradictions,
 };
 use hustings_protocol::wagner::flips::Flip;
 use hustings_protocol::wagner::{Config, Message, Wagner};
@@ -88,7 +88,7 @@ fn misplaced_message_is_traced_to_two_neighbours() {
     let received = Message::Withheld;
     let fault = table.member(4).fault().expect("it is nonsense");
     let side = Side::Left;
-    assert_eq!(fault.cause, Cause::Nonsense { side, received });
+    assert_eq!(fault.cause, FaultCause::Nonsense { side, received });
     let found = contradictions(MEMBERS as u32, &testimonies(&table, 1));
     let nonsense = Contradiction {
         sender: 3,
@@ -128,7 +128,7 @@ fn silence_is_traced_to_two_neighbours() {
     assert!(table.honest().all(|it| it.fault().is_none()));
     table.expire(4);
     let fault = table.member(4).fault().expect("it has waited in vain");
-    assert_eq!(fault.cause, Cause::Silence { side: Some(Side::Left) });
+    assert_eq!(fault.cause, FaultCause::Silence { side: Some(Side::Left) });
     table.run(|_| 0);
     assert!(table.honest().all(|it| it.fault().is_some()));
     let found = contradictions(MEMBERS as u32, &testimonies(&table, 1));
@@ -183,7 +183,7 @@ fn member_stopped_in_the_middle_testifies_so() {
     table.run(|_| 0);
     assert!(table.honest().all(|it| it.fault().is_some()));
     let cause = table.member(2).fault().map(|fault| fault.cause);
-    assert_eq!(cause, Some(Cause::Withdrawn));
+    assert_eq!(cause, Some(FaultCause::Withdrawn));
 }
 
 /// A retry would let a cheater choose: after a fault there is no other draw.

@@ -11,7 +11,7 @@ mod table;
 use hustings_protocol::Duration;
 use hustings_protocol::wagner::subset::Compare;
 use hustings_protocol::wagner::{Config, Ring};
-use hustings_sim::wagner::{Cheat, Run, Segment, Trial, draw};
+use hustings_sim::wagner::{Cheat, DrawRun, DrawTrial, Segment, draw};
 use hustings_sim::{Scratch, Seeds};
 
 const HOP: Duration = Duration::from_secs(1);
@@ -20,8 +20,8 @@ const HOP: Duration = Duration::from_secs(1);
 const STANDARD_ERRORS: f64 = 4.5;
 
 /// A draw among `members`, all of them honest.
-fn trial(members: u32) -> Trial {
-    Trial {
+fn trial(members: u32) -> DrawTrial {
+    DrawTrial {
         members,
         // Cheaters inform each other before they answer, which takes them longer.
         config: Config::field(HOP * u64::from(4 * members)),
@@ -33,29 +33,29 @@ fn trial(members: u32) -> Trial {
 }
 
 /// The same, with the first `cheaters` members cheating.
-fn cheated(members: u32, cheaters: u32, cheat: Cheat) -> Trial {
+fn cheated(members: u32, cheaters: u32, cheat: Cheat) -> DrawTrial {
     let segment = Segment { cheat, from: 0, to: cheaters - 1 };
-    Trial { cheaters: vec![segment], ..trial(members) }
+    DrawTrial { cheaters: vec![segment], ..trial(members) }
 }
 
-fn with_ring(trial: Trial, ring: Ring) -> Trial {
+fn with_ring(trial: DrawTrial, ring: Ring) -> DrawTrial {
     let config = Config { ring, ..trial.config };
-    Trial { config, ..trial }
+    DrawTrial { config, ..trial }
 }
 
-fn with_compare(trial: Trial, compare: Compare) -> Trial {
+fn with_compare(trial: DrawTrial, compare: Compare) -> DrawTrial {
     let config = Config { compare, ..trial.config };
-    Trial { config, ..trial }
+    DrawTrial { config, ..trial }
 }
 
-fn with_stall_limit(trial: Trial, limit: Option<u32>) -> Trial {
+fn with_stall_limit(trial: DrawTrial, limit: Option<u32>) -> DrawTrial {
     let stall_limit = limit.map(|it| it.try_into().expect("a limit of one or more"));
     let config = Config { stall_limit, ..trial.config };
-    Trial { config, ..trial }
+    DrawTrial { config, ..trial }
 }
 
 /// `count` runs, each with its own random numbers.
-fn runs(trial: &Trial, count: u64) -> impl Iterator<Item = Run> {
+fn runs(trial: &DrawTrial, count: u64) -> impl Iterator<Item = DrawRun> {
     let mut scratch = Scratch::default();
     (0..count).map(move |number| {
         let (run, left) = draw(trial, Seeds::new(1, number), std::mem::take(&mut scratch));
@@ -65,7 +65,7 @@ fn runs(trial: &Trial, count: u64) -> impl Iterator<Item = Run> {
 }
 
 /// The fraction of `count` runs for which `what` holds.
-fn share(trial: &Trial, count: u64, what: impl Fn(&Run) -> bool) -> f64 {
+fn share(trial: &DrawTrial, count: u64, what: impl Fn(&DrawRun) -> bool) -> f64 {
     runs(trial, count).filter(|run| what(run)).count() as f64 / count as f64
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hustings_protocol::wagner::subset::Selection;
 use hustings_protocol::wagner::{Config, Ring};
-use hustings_sim::wagner::{Aim, Cheat, NoScheme, Run, Scheme, Trial};
+use hustings_sim::wagner::{Aim, Cheat, DrawRun, DrawTrial, NoScheme, Scheme};
 use hustings_theory::wagner as theory;
 use hustings_theory::wagner::informal::{Parity, Sees, best_cheater};
 use hustings_theory::wagner::segment;
@@ -26,8 +26,8 @@ fn find(members: u32, cheaters: u32, config: &Config, aim: Aim) -> Scheme {
 }
 
 /// Draws in which the first `cheaters` follow a scheme.
-fn schemed(members: u32, cheaters: u32, config: Config, scheme: Scheme) -> Trial {
-    Trial {
+fn schemed(members: u32, cheaters: u32, config: Config, scheme: Scheme) -> DrawTrial {
+    DrawTrial {
         config: Config { respond_within: trial(members).config.respond_within, ..config },
         ..cheated(members, cheaters, Cheat::Best(Arc::new(scheme)))
     }
@@ -52,7 +52,7 @@ fn best_informal_cheater_wins_as_often_as_theory_says() {
                 let trial = schemed(members, 1, config, scheme);
                 let wins = share(&trial, RUNS, |run| run.leader_is_cheater);
                 assert_share(wins, best, RUNS, (members, ring));
-                assert_eq!(share(&trial, 100, Run::fault_detected), 0.0);
+                assert_eq!(share(&trial, 100, DrawRun::fault_detected), 0.0);
             }
         }
     }
@@ -130,11 +130,11 @@ fn optimal_stalling_matches_its_scheme_unless_limited() {
         let config = config(ring, Selection::Proportional);
         let scheme = find(members, cheaters, &config, Aim::Stall);
         let best = scheme.worth();
-        let trial = Trial {
+        let trial = DrawTrial {
             most_rounds: 200,
             ..with_stall_limit(schemed(members, cheaters, config, scheme), None)
         };
-        let stalled = share(&trial, RUNS, Run::stalled);
+        let stalled = share(&trial, RUNS, DrawRun::stalled);
         assert_share(stalled, best, RUNS, (members, cheaters, ring));
         let limited = with_stall_limit(trial, Some(10));
         for run in runs(&limited, 200) {

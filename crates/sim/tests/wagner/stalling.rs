@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use hustings_protocol::wagner::flips::Places;
 use hustings_protocol::wagner::leader::{Leader, Next};
 use hustings_protocol::wagner::subset::Compare;
-use hustings_sim::wagner::{Cheat, Run, Trial};
+use hustings_sim::wagner::{Cheat, DrawRun, DrawTrial};
 use hustings_theory::wagner::stall::{StallLimit, endless, longest};
 
 use super::{assert_share, cheated, runs, share, with_stall_limit};
@@ -16,11 +16,11 @@ use super::{assert_share, cheated, runs, share, with_stall_limit};
 fn two_cheaters_can_stall_for_ever_without_a_limit() {
     const RUNS: u64 = 1_000;
     for (members, cheaters) in [(6, 1), (6, 2), (8, 2), (8, 3), (9, 3)] {
-        let trial = Trial {
+        let trial = DrawTrial {
             most_rounds: 150,
             ..with_stall_limit(cheated(members, cheaters, Cheat::StaleMate), None)
         };
-        let stalled = share(&trial, RUNS, Run::stalled);
+        let stalled = share(&trial, RUNS, DrawRun::stalled);
         let expected = endless(members as usize, cheaters as usize);
         assert_share(stalled, expected, RUNS, (members, cheaters));
     }

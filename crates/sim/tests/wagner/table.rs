@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use hustings_protocol::wagner::fault::Side;
-use hustings_protocol::wagner::{Config, Message, Timer, Wagner};
+use hustings_protocol::wagner::{Config, DrawOutcome, Message, Timer, Wagner};
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, Roster, View,
+    Candidate, Duration, Input, Instant, Io, MemberId, Protocol, Roster, View,
 };
 use rand_core::{Infallible, TryRng};
 
@@ -218,7 +218,7 @@ impl Io<Wagner> for Chair<'_> {
 
     fn save(&mut self, (): ()) {}
 
-    fn report(&mut self, _: Outcome) {}
+    fn report(&mut self, _: DrawOutcome) {}
 }
 
 /// The number of a side in a table.

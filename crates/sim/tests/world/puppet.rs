@@ -1,7 +1,8 @@
 //! A protocol that does what the test says.
 
 use hustings_protocol::{
-    Duration, Input, Io, MemberId, Message, NoRequest, Outcome, Protocol, Timer, View, ViewChange,
+    Duration, ElectionOutcome, Input, Io, MemberId, Message, NoRequest, Protocol, Simulated, Timer,
+    View, ViewChange,
 };
 
 use crate::support::text::Says;
@@ -84,6 +85,7 @@ impl Protocol for Puppet {
     type Message = Number;
     type Timer = Bell;
     type Durable = u32;
+    type Outcome = ElectionOutcome;
     type Request = NoRequest;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -100,9 +102,11 @@ impl Protocol for Puppet {
     }
 }
 
+impl Simulated for Puppet {}
+
 impl Puppet {
     fn act(&self, act: Act, io: &mut impl Io<Self>) {
-        let show = |round| Outcome::Standing { round };
+        let show = |round| ElectionOutcome::Standing { round };
         match act {
             Act::Send(to, number) => io.unicast(MemberId(to), Number(number)),
             Act::SendEach(number) => {

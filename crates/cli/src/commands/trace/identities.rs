@@ -72,7 +72,7 @@ mod tests {
     use super::in_value;
     use hustings_protocol::announce::{self, Claim};
     use hustings_protocol::modified_ring::{self, Call};
-    use hustings_protocol::probabilistic::{self, Round};
+    use hustings_protocol::probabilistic::{self, RoundId};
     use hustings_protocol::{
         Candidate, Duration, MemberId, Message, Priority, bully, chang_roberts,
     };
@@ -152,7 +152,7 @@ mod tests {
     }
 
     fn probabilistic_samples() -> [(probabilistic::Message, usize); 6] {
-        let round = Round { sequence: 4, number: 2 };
+        let round = RoundId { sequence: 4, number: 2 };
         let (k, after, priority) = (14, Duration::from_millis(30), Priority(7));
         let (choice, leader) = (candidate(0), candidate(1));
         [
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn exactly_the_identities_of_probabilistic_messages_are_found() {
         use probabilistic::Message::{Answer, Check, Decision, Initiation, Preference, Question};
-        let round = Round { sequence: 2, number: 1 };
+        let round = RoundId { sequence: 2, number: 1 };
         let (k, priority, choice) = (7, Priority(3), candidate(0));
         let initiation = Initiation { round, k, after: Duration::ZERO };
         let preference = Preference { round, choice, priority };

@@ -2,7 +2,7 @@
 
 use hustings_protocol::Duration;
 use hustings_protocol::council::{Algorithm, Config, Estimate, Knowledge, MOST_SEATS, Seats};
-use hustings_sim::council::Trial;
+use hustings_sim::council::CouncilTrial;
 use hustings_theory::council as theory;
 use hustings_theory::council::rules::with_best_c;
 
@@ -19,7 +19,7 @@ impl Poll {
     ///
     /// # Errors
     /// Names the setting that the state machines do not support.
-    pub(super) fn by_hosts(&self, delay: Duration) -> Result<Trial, Failure> {
+    pub(super) fn by_hosts(&self, delay: Duration) -> Result<CouncilTrial, Failure> {
         let round = delay * DELAYS_IN_A_ROUND;
         let (members, config) = match self.kind {
             Kind::Council(council) => (council.election.members, of_council(&council, round)?),
@@ -28,7 +28,7 @@ impl Poll {
         let hosts = u32::try_from(members).ok().filter(|it| *it <= MOST_HOSTS);
         let hosts = hosts
             .ok_or_else(|| refused(&format!("--members {members} are more than {MOST_HOSTS}")))?;
-        let trial = Trial {
+        let trial = CouncilTrial {
             hosts,
             config,
             reply_loss: self.loss.reply,

@@ -3,7 +3,7 @@
 use clap::Args;
 use hustings_protocol::Duration;
 use hustings_protocol::council::{Config, Lease, Refill};
-use hustings_sim::council::{Churn, Stay, Trial};
+use hustings_sim::council::{CouncilTrial as Trial, HostChurn as Churn, Stay};
 
 use crate::options::{Named, one_of, values};
 use crate::report::Parameters;

@@ -1,7 +1,7 @@
 //! Silence, and what transcripts show about it.
 
 use hustings_protocol::Instant;
-use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_protocol::wagner::fault::{Fault, FaultCause, Side};
 use hustings_protocol::wagner::{Message, Wagner};
 
 use super::{Held, all_sit, hear, signs};
@@ -18,7 +18,8 @@ async fn silence_that_all_report_is_blamed_on_no_member() {
     let (table, [(mut m0, _), ..]) = all_sit().await;
     m0.begin().ok().unwrap();
     for place in 1..4 {
-        let fault = Verdict::Fault(Fault { place, round: 1, cause: Cause::Silence { side: None } });
+        let fault =
+            Verdict::Fault(Fault { place, round: 1, cause: FaultCause::Silence { side: None } });
         let statement = signs(&table, place, &m0, fault);
         m0.on_statement(Side::Left, &statement).ok().unwrap();
     }
@@ -36,7 +37,8 @@ async fn received_statement_is_recorded_with_its_arrival_time() {
     let (table, [(mut m0, _), ..]) = all_sit().await;
     m0.begin().ok().unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    let fault = Verdict::Fault(Fault { place: 1, round: 1, cause: Cause::Silence { side: None } });
+    let fault =
+        Verdict::Fault(Fault { place: 1, round: 1, cause: FaultCause::Silence { side: None } });
     let statement = signs(&table, 1, &m0, fault);
     m0.on_silence().ok().unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -121,7 +123,7 @@ async fn silent_member_is_named_when_its_neighbours_were_told_first() {
         let Some(Verdict::Fault(fault)) = session.verdict else {
             panic!("{:?}", session.verdict);
         };
-        assert_eq!(fault.cause, Cause::Told { side });
+        assert_eq!(fault.cause, FaultCause::Told { side });
         session.close().ok().unwrap();
     }
     let found = table.verify(0..3);
@@ -285,7 +287,7 @@ async fn stopped_member_reads_pending_frames_before_it_complains() {
         m0.on_overdue().ok().unwrap();
     }
     let side = Some(Side::Left);
-    let cause = Cause::Silence { side };
+    let cause = FaultCause::Silence { side };
     assert!(matches!(m0.verdict, Some(Verdict::Fault(it)) if it.cause == cause));
 }
 

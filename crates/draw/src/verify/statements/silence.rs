@@ -10,7 +10,7 @@
 //! have been late, whatever was late elsewhere.
 
 use hustings_protocol::wagner::Message;
-use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_protocol::wagner::fault::{Fault, FaultCause, Side};
 
 use super::Statements;
 use crate::signed::Verdict;
@@ -75,13 +75,13 @@ impl Statements<'_> {
     /// True if the member at `place` complains of silence.
     fn complains(&self, place: u32) -> bool {
         let cause = self.fault_of(place).map(|it| it.cause);
-        matches!(cause, Some(Cause::Silence { .. }))
+        matches!(cause, Some(FaultCause::Silence { .. }))
     }
 
     /// Findings about the neighbours for which the member at `place` claims to have waited in vain.
     /// They are never proven: only the two members and the link between them can know.
     pub(super) fn silences(&self, place: u32) -> Vec<Finding> {
-        let Some(Fault { cause: Cause::Silence { side }, .. }) = self.fault_of(place) else {
+        let Some(Fault { cause: FaultCause::Silence { side }, .. }) = self.fault_of(place) else {
             return Vec::new();
         };
         let sides = Side::BOTH.into_iter();
@@ -206,7 +206,8 @@ impl Statements<'_> {
         while waiting != place {
             let holder = self.readings[waiting as usize].as_ref()?;
             let first = self.by_place[waiting as usize].first()?.verdict;
-            let is_told = matches!(first, Verdict::Fault(Fault { cause: Cause::Told { .. }, .. }));
+            let is_told =
+                matches!(first, Verdict::Fault(Fault { cause: FaultCause::Told { .. }, .. }));
             let [had, back] = [side, side.opposite()].map(|from| holder.flips_before_verdict(from));
             if !is_told || had > back {
                 return None;
@@ -225,7 +226,7 @@ impl Statements<'_> {
     /// True if the member at `place` itself complains of silence on side `on`.
     fn has_waited(&self, place: u32, on: Side) -> bool {
         match self.fault_of(place).map(|it| it.cause) {
-            Some(Cause::Silence { side }) => side.is_none_or(|side| side == on),
+            Some(FaultCause::Silence { side }) => side.is_none_or(|side| side == on),
             _ => false,
         }
     }

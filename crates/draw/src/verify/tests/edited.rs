@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_protocol::wagner::fault::{Fault, FaultCause, Side};
 use hustings_protocol::wagner::flips::Flip;
 
 use super::{drawn, tell, turn};
@@ -21,8 +21,8 @@ fn of_each_kind(table: &Table) -> String {
         entries.push(Entry::Broken { side: Side::Left, why });
         entries.extend([Entry::Silence, Entry::Withdrew]);
         let disagreement =
-            Cause::Disagreement { of: 2, from_left: Flip::Heads, from_right: Flip::Tails };
-        for cause in [Cause::Withdrawn, disagreement] {
+            FaultCause::Disagreement { of: 2, from_left: Flip::Heads, from_right: Flip::Tails };
+        for cause in [FaultCause::Withdrawn, disagreement] {
             let mut fault = closing.clone();
             if let Entry::Statement(own) = &mut fault {
                 own.content.verdict = Verdict::Fault(Fault { place: 0, round: 1, cause });
@@ -100,7 +100,7 @@ async fn time_of_the_final_verdict_is_that_of_the_fault() {
                 own.content.verdict = Verdict::Fault(Fault {
                     place: 0,
                     round: 1,
-                    cause: Cause::Silence { side: None },
+                    cause: FaultCause::Silence { side: None },
                 });
             }
             let later = entries.last().cloned().unwrap();

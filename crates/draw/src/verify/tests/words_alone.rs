@@ -3,7 +3,7 @@
 use std::fs;
 
 use hustings_protocol::wagner::Message;
-use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_protocol::wagner::fault::{Fault, FaultCause, Side};
 use hustings_protocol::wagner::flips::Flip;
 
 use super::drawn;
@@ -102,11 +102,11 @@ async fn fault_unknown_to_all_others_is_reported_as_a_veto() {
     let side = Side::Left;
     let (sent, received) = (Flip::Heads, Flip::Tails);
     for cause in [
-        Cause::Told { side },
-        Cause::Disagreement { of: 1, from_left: sent, from_right: received },
-        Cause::OwnFlip { side, sent, received },
-        Cause::Nonsense { side, received: Message::Flip(sent) },
-        Cause::OutOfTurn { side },
+        FaultCause::Told { side },
+        FaultCause::Disagreement { of: 1, from_left: sent, from_right: received },
+        FaultCause::OwnFlip { side, sent, received },
+        FaultCause::Nonsense { side, received: Message::Flip(sent) },
+        FaultCause::OutOfTurn { side },
     ] {
         let fault = Fault { place: 3, round: 4, cause };
         let (_table, found) = with_word(3, Verdict::Fault(fault)).await;
@@ -120,7 +120,7 @@ async fn fault_unknown_to_all_others_is_reported_as_a_veto() {
 
 #[tokio::test]
 async fn stall_that_no_transcript_shows_is_reported_as_a_claim() {
-    let fault = Fault { place: 3, round: 4, cause: Cause::Stalled { stages: 40 } };
+    let fault = Fault { place: 3, round: 4, cause: FaultCause::Stalled { stages: 40 } };
     let (_table, found) = with_word(3, Verdict::Fault(fault)).await;
     let found = of("m3", &found);
     let word =

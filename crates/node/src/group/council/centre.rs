@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use hustings_protocol::council::{
     self, Cause, Centre, Change, Coin, Config, Council, Feedback, Holder, Late, Lease, Message,
-    Reply, Saved, Size, Voice, WireBits,
+    Reply, SavedSession, Size, Voice, WireBits,
 };
 use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 use tokio::sync::watch;
@@ -530,7 +530,7 @@ fn write_down(record: &mut [council::Round], reply: &Reply, voice: Voice, under_
 /// Creates a centre whose session number is its incarnation. It does not know what came before, so
 /// another session may have given seats; unless it has listened until they ran out.
 fn driver(me: Candidate, config: Config, incarnation: Incarnation) -> Driver<Council> {
-    let before = (!config.yields).then_some(Saved { session: 0 });
+    let before = (!config.yields).then_some(SavedSession { session: 0 });
     let rng = chance(Incarnation(incarnation.0 ^ COUNCILS_OWN), me.id);
     let centre = Council::centre(incarnation.0, before);
     Driver::new(me, centre, config, rng, None)

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use hustings_protocol::announce::Message;
-use hustings_protocol::{Candidate, Duration, Instant, MemberId, Priority, Protocol};
+use hustings_protocol::{
+    Candidate, Duration, ElectionOutcome, Instant, MemberId, Priority, Simulated,
+};
 
 use crate::convergence::{Expected, Watch};
 use crate::elections::Observer;
@@ -118,7 +120,7 @@ impl Onlooker {
     }
 }
 
-impl<P: Protocol<Message = Message>> Trace<P> for Onlooker {
+impl<P: Simulated<Message = Message, Outcome = ElectionOutcome>> Trace<P> for Onlooker {
     const ON: bool = true;
 
     #[inline]
@@ -149,7 +151,7 @@ impl<P: Protocol<Message = Message>> Trace<P> for Onlooker {
     }
 }
 
-impl<P: Protocol<Message = Message>> Observer<P> for Onlooker {
+impl<P: Simulated<Message = Message, Outcome = ElectionOutcome>> Observer<P> for Onlooker {
     type Account = Story;
 
     fn has_seen_the_end(&self) -> bool {
@@ -289,7 +291,7 @@ impl Account for Story {
 }
 
 /// Returns the metrics of an election that ends with `close`, in runs that take this course.
-pub(super) fn metrics<P: Protocol>(close: Close, course: Course) -> Vec<Metric<Story>> {
+pub(super) fn metrics<P: Simulated>(close: Close, course: Course) -> Vec<Metric<Story>> {
     let number = |name, read: fn(&Figures) -> f64| {
         Metric::new(name, Kind::Number, move |story: &Story| story.election.as_ref().map(read))
     };
@@ -319,7 +321,7 @@ pub(super) fn metrics<P: Protocol>(close: Close, course: Course) -> Vec<Metric<S
     metrics
 }
 
-fn metrics_afterwards<P: Protocol>() -> Vec<Metric<Story>> {
+fn metrics_afterwards<P: Simulated>() -> Vec<Metric<Story>> {
     let read = |name, kind, read: fn(&Afterwards) -> Option<f64>| {
         Metric::new(name, kind, move |story: &Story| story.afterwards.as_ref().and_then(read))
     };

@@ -2,15 +2,15 @@
 
 use hustings_protocol::tenure::{Config, Durable, Held, Message, Role, Saved, Timer};
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Roster, Timer as _, View,
+    Candidate, Duration, Input, Instant, Io, MemberId, Roster, Timer as _, View,
 };
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::chance::Chance;
 use super::clock::{Clock, Micros};
-use super::letters::Datagram;
-use crate::Subject;
+use super::in_flight::Datagram;
+use crate::Sut;
 
 /// The number of timers of a member.
 const TIMERS: usize = Timer::ALL.len();
@@ -77,7 +77,7 @@ pub(super) struct Done {
     pub(super) died: Option<Death>,
 }
 
-impl<S: Subject> Machine<S> {
+impl<S: Sut> Machine<S> {
     pub(super) fn new(stands: bool, votes: bool, clock: Clock, config: Config) -> Self {
         Self {
             member: S::new(Role::default()),
@@ -206,14 +206,14 @@ struct StormIo<'a> {
 
 impl StormIo<'_> {
     /// True if the member is alive for the next effect.
-    fn incarnations(&mut self) -> bool {
-        let incarnations = self.left > 0;
+    fn is_alive(&mut self) -> bool {
+        let is_alive = self.left > 0;
         self.left = self.left.saturating_sub(1);
-        incarnations
+        is_alive
     }
 }
 
-impl<S: Subject> Io<S> for StormIo<'_> {
+impl<S: Sut> Io<S> for StormIo<'_> {
     fn me(&self) -> Candidate {
         self.me
     }
@@ -235,7 +235,7 @@ impl<S: Subject> Io<S> for StormIo<'_> {
     }
 
     fn unicast(&mut self, to: MemberId, message: Message) {
-        if self.incarnations() {
+        if self.is_alive() {
             self.done.sent.push((to, message));
         }
     }
@@ -256,11 +256,11 @@ impl<S: Subject> Io<S> for StormIo<'_> {
     }
 
     fn save(&mut self, state: Durable) {
-        if self.incarnations() {
+        if self.is_alive() {
             *self.disk = Some(Saved::Initialised(state));
         }
     }
 
     /// The judge ignores a member's own reports.
-    fn report(&mut self, _: Outcome) {}
+    fn report(&mut self, _: S::Outcome) {}
 }

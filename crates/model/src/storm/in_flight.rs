@@ -18,14 +18,14 @@ pub(super) struct Datagram {
 /// Messages by time of arrival; at equal times, in the order of sending. The heap holds only small
 /// keys: the messages themselves stay in place.
 #[derive(Debug, Default)]
-pub(super) struct Letters {
+pub(super) struct InFlight {
     arrivals: BinaryHeap<Reverse<(Micros, u32, u32)>>,
     sent: u32,
     places: Vec<Datagram>,
     free: Vec<u32>,
 }
 
-impl Letters {
+impl InFlight {
     pub(super) fn push(&mut self, at: Micros, datagram: Datagram) {
         let place = match self.free.pop() {
             Some(place) => {

@@ -8,11 +8,11 @@ use super::clock::Micros;
 
 /// The lines of the log, if it is on.
 #[derive(Debug)]
-pub(super) struct Diary {
+pub(super) struct Log {
     lines: Option<Vec<String>>,
 }
 
-impl Diary {
+impl Log {
     pub(super) fn closed() -> Self {
         Self { lines: None }
     }
@@ -33,9 +33,9 @@ impl Diary {
 }
 
 /// Displays a message briefly.
-pub(super) struct Said<'a>(pub(super) &'a Message);
+pub(super) struct Brief<'a>(pub(super) &'a Message);
 
-impl fmt::Display for Said<'_> {
+impl fmt::Display for Brief<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self.0 {
             Message::Ask { ballot } => write!(f, "ask {}", Short(ballot)),

@@ -2,7 +2,7 @@
 
 use super::chance::Chance;
 use super::clock::Micros;
-use super::season::Season;
+use super::fault::Profile;
 
 /// The maximum delays of late messages: a round, a tenure, or several.
 const LATEST: [Micros; 3] = [150_000, 1_000_000, 5_000_000];
@@ -12,7 +12,7 @@ const SLOW: [Micros; 3] = [30_000, 50_000, 80_000];
 
 /// The state of the network for some time. Probabilities are in percent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Weather {
+pub(super) struct NetworkFaults {
     loss: u64,
     doubling: u64,
     /// The share of late messages.
@@ -31,12 +31,12 @@ pub(super) enum Fate {
     Doubled(Micros, Micros),
 }
 
-impl Weather {
+impl NetworkFaults {
     /// Draws a state of the network. Half of the time there are no faults: without a holder nothing
     /// is tested.
-    pub(super) fn draw(season: Season, chance: &mut Chance) -> Self {
+    pub(super) fn draw(profile: Profile, chance: &mut Chance) -> Self {
         let fair = |slowest| Self { loss: 0, doubling: 0, late: 0, latest: 0, slowest };
-        if season == Season::LostDisks {
+        if profile == Profile::LostDisks {
             return fair(chance.choose(&SLOW));
         }
         let slowest = chance.choose(&[1, 200, 5_000, SLOW[0], SLOW[1], SLOW[2]]);

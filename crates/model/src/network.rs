@@ -3,13 +3,13 @@
 use hustings_protocol::tenure::{Message, Refused};
 use hustings_protocol::{Duration, MemberId};
 
-use crate::registry::Registry;
+use crate::interner::Interner;
 
 const WORDS: usize = 4;
 
 /// A question to a voter, an answer of a voter, or a handover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Letter {
+pub(crate) struct Addressed {
     /// The member that asks, that is answered, or that takes over.
     pub(crate) other: MemberId,
     pub(crate) message: Message,
@@ -17,16 +17,16 @@ pub(crate) struct Letter {
 
 /// A set of messages. Each of them may arrive any number of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub(crate) struct Mail([u64; WORDS]);
+pub(crate) struct MessageSet([u64; WORDS]);
 
 /// The messages that a voter ever received and sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub(crate) struct Correspondence {
-    pub(crate) heard: Mail,
-    pub(crate) said: Mail,
+pub(crate) struct VoterTraffic {
+    pub(crate) heard: MessageSet,
+    pub(crate) said: MessageSet,
 }
 
-impl Mail {
+impl MessageSet {
     pub(crate) fn add(&mut self, number: u32) {
         self.0[number as usize / 64] |= 1 << (number % 64);
     }
@@ -48,15 +48,15 @@ impl Mail {
     }
 }
 
-impl Letter {
+impl Addressed {
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self.message, Message::Refusal { .. })
     }
 }
 
-impl Registry<Letter> {
-    pub(crate) fn number_of(&self, letter: Letter) -> u32 {
-        let number = self.number(timeless(letter));
+impl Interner<Addressed> {
+    pub(crate) fn number_of(&self, number: Addressed) -> u32 {
+        let number = self.number(timeless(number));
         let fits = (number as usize) < WORDS * 64;
         assert!(fits, "too many different messages: enlarge the set");
         number
@@ -65,11 +65,11 @@ impl Registry<Letter> {
 
 /// Removes the retry time from a refusal. Timers expire at any time, so it makes no difference here
 /// except for the number of different messages.
-fn timeless(mut letter: Letter) -> Letter {
-    if let Message::Refusal { refused, .. } = &mut letter.message
+fn timeless(mut number: Addressed) -> Addressed {
+    if let Message::Refusal { refused, .. } = &mut number.message
         && let Refused::Held { lasts, .. } | Refused::Quarantined { lasts } = refused
     {
         *lasts = Duration::ZERO;
     }
-    letter
+    number
 }

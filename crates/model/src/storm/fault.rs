@@ -3,7 +3,26 @@
 
 use super::chance::Chance;
 use super::clock::Micros;
-use super::season::Season;
+
+/// The profile of a storm. Most storms have all kinds of faults. But a defect that needs one
+/// particular order of a few messages is seldom seen if other faults interfere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Profile {
+    /// Any fault may hit any member.
+    Any,
+    /// A few nominees come and go, voters lose their disks while promises are in flight, and there
+    /// are no other faults.
+    LostDisks,
+}
+
+impl Profile {
+    pub(super) fn of(seed: u64) -> Self {
+        match seed % 5 {
+            0 => Self::LostDisks,
+            _ => Self::Any,
+        }
+    }
+}
 
 /// The kinds of faults and requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +42,7 @@ pub(super) enum Kind {
     /// One member no longer hears another.
     CutOneWay,
     /// The network faults change.
-    Weather,
+    NetworkFaults,
     /// A clock changes its rate.
     Rate,
     /// A running member gets another configuration.
@@ -50,7 +69,7 @@ const WEIGHTS: [(Kind, u64); 19] = [
     (Kind::Sleep, 3),
     (Kind::Divide, 5),
     (Kind::CutOneWay, 6),
-    (Kind::Weather, 8),
+    (Kind::NetworkFaults, 8),
     (Kind::Rate, 6),
     (Kind::Configure, 5),
     (Kind::Ring, 3),
@@ -75,7 +94,7 @@ const LONGEST: [Micros; 4] = [4_000, 40_000, 400_000, 4_000_000];
 
 /// One fault.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Strike {
+pub(super) struct Fault {
     pub(super) kind: Kind,
     /// True if it hits the present holder, if there is one.
     pub(super) is_aimed: bool,
@@ -88,7 +107,7 @@ pub(super) struct Strike {
 
 /// The faults of a storm, one after the other.
 #[derive(Debug)]
-pub(super) struct Strikes {
+pub(super) struct FaultSchedule {
     chance: Chance,
     weights: Vec<(Kind, u64)>,
     calm: Micros,
@@ -96,18 +115,18 @@ pub(super) struct Strikes {
     longest: &'static [Micros],
 }
 
-impl Strikes {
+impl FaultSchedule {
     /// Draws the profile of a storm. In each storm some kinds are frequent and some are absent, so
     /// that effects become visible that other faults would hide.
-    pub(super) fn new(season: Season, mut chance: Chance) -> Self {
-        let (calm, longest) = match season {
-            Season::Any => (&CALM[..], &LONGEST[..]),
-            Season::LostDisks => (&CALM[..2], &LONGEST[..1]),
+    pub(super) fn new(profile: Profile, mut chance: Chance) -> Self {
+        let (calm, longest) = match profile {
+            Profile::Any => (&CALM[..], &LONGEST[..]),
+            Profile::LostDisks => (&CALM[..2], &LONGEST[..1]),
         };
         let calm = chance.choose(calm);
-        let weights = match season {
-            Season::Any => WEIGHTS.map(|it| Self::rife(it, &mut chance)).to_vec(),
-            Season::LostDisks => OF_LOST_DISKS.to_vec(),
+        let weights = match profile {
+            Profile::Any => WEIGHTS.map(|it| Self::rife(it, &mut chance)).to_vec(),
+            Profile::LostDisks => OF_LOST_DISKS.to_vec(),
         };
         Self { chance, weights, calm, longest }
     }
@@ -124,7 +143,7 @@ impl Strikes {
     }
 
     /// The next fault, and its time after the previous one.
-    pub(super) fn next(&mut self) -> (Micros, Strike) {
+    pub(super) fn next(&mut self) -> (Micros, Fault) {
         let chance = &mut self.chance;
         let total = self.weights.iter().map(|(_, weight)| weight).sum();
         let mut left = chance.below(total);
@@ -138,13 +157,13 @@ impl Strikes {
         }
         let after = chance.between(1, 2 * self.calm);
         let longest = chance.choose(self.longest);
-        let strike = Strike {
+        let fault = Fault {
             kind,
             is_aimed: chance.happens(40),
             whom: chance.number() >> 32,
             lasts: chance.between(1, longest),
             how: chance.number(),
         };
-        (after, strike)
+        (after, fault)
     }
 }

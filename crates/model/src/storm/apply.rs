@@ -5,15 +5,15 @@ use hustings_protocol::tenure::{Ballot, BallotOwner, Message, Refused, Request, 
 use hustings_protocol::{Input, MemberId};
 
 use super::clock::Micros;
-use super::diary::Said;
+use super::fault::Profile;
+use super::fault::{Fault, Kind};
 use super::judge::{Broken, Holder};
-use super::season::Season;
-use super::seat::{Condition, Death, Disk};
-use super::strike::{Kind, Strike};
+use super::log::Brief;
+use super::machine::{Condition, Death, Disk};
+use super::network_faults::NetworkFaults;
+use super::storm_run::{Scheduled, StormRun};
 use super::tally::Count;
-use super::weather::Weather;
-use super::world::{StormWorld, Turn};
-use crate::{Answer, Subject};
+use crate::{Answer, Sut};
 
 /// The time after which the operator tries again to initialise a voter.
 const INITIALISED_AFTER: Micros = 1_000_000;
@@ -25,62 +25,62 @@ const MADE_UP: [u64; 4] = [1 << 47, 1 << COUNT_BITS, i64::MAX as u64, u64::MAX];
 /// Maximum number of effects before a member dies within a step: as many as the longest step has.
 const MOST_EFFECTS: u64 = 7;
 
-impl<S: Subject> StormWorld<S> {
-    pub(super) fn strike(&mut self, strike: Strike) -> Result<(), Broken> {
-        let Strike { kind, lasts, how, .. } = strike;
+impl<S: Sut> StormRun<S> {
+    pub(super) fn apply(&mut self, fault: Fault) -> Result<(), Broken> {
+        let Fault { kind, lasts, how, .. } = fault;
         match kind {
-            Kind::Crash => self.strike_down(self.whom(strike), lasts),
-            Kind::Die => self.doom(self.whom(strike), how, lasts, Disk::Stays),
-            Kind::LoseDisk => self.strike_disk(strike),
-            Kind::Pause => self.pause(self.whom(strike), Condition::Paused, lasts),
-            Kind::Sleep => self.pause(self.whom(strike), Condition::Asleep, lasts),
+            Kind::Crash => self.crash_now(self.whom(fault), lasts),
+            Kind::Die => self.doom(self.whom(fault), how, lasts, Disk::Stays),
+            Kind::LoseDisk => self.destroy_disk(fault),
+            Kind::Pause => self.pause(self.whom(fault), Condition::Paused, lasts),
+            Kind::Sleep => self.pause(self.whom(fault), Condition::Asleep, lasts),
             Kind::Divide => self.divide(how, lasts),
-            Kind::CutOneWay => self.cut_one_way(self.whom(strike), how, lasts),
-            Kind::Weather => self.change_weather(),
-            Kind::Rate => self.change_rate(self.whom(strike), how),
-            Kind::Configure => self.configure(self.whom(strike), how),
-            Kind::Ring => return self.ring_early(self.whom(strike), how),
-            Kind::Acquire => return self.request(strike, Request::Acquire),
-            Kind::Withdraw => return self.request(strike, Request::Withdraw),
-            Kind::Release => return self.request(strike, Request::Release),
+            Kind::CutOneWay => self.cut_one_way(self.whom(fault), how, lasts),
+            Kind::NetworkFaults => self.change_network_faults(),
+            Kind::Rate => self.change_rate(self.whom(fault), how),
+            Kind::Configure => self.configure(self.whom(fault), how),
+            Kind::Ring => return self.ring_early(self.whom(fault), how),
+            Kind::Acquire => return self.request(fault, Request::Acquire),
+            Kind::Withdraw => return self.request(fault, Request::Withdraw),
+            Kind::Release => return self.request(fault, Request::Release),
             Kind::Transfer => {
                 let to = MemberId(self.group.nominee(how) as u64);
-                return self.request(strike, Request::Transfer { to });
+                return self.request(fault, Request::Transfer { to });
             }
-            Kind::Sicken => return self.request(strike, Request::Healthy(false)),
-            Kind::Recover => return self.request(strike, Request::Healthy(true)),
-            Kind::Leave => return self.leave(self.whom(strike), lasts),
-            Kind::Forge => return self.forge(self.whom(strike), how),
+            Kind::Sicken => return self.request(fault, Request::Healthy(false)),
+            Kind::Recover => return self.request(fault, Request::Healthy(true)),
+            Kind::Leave => return self.leave(self.whom(fault), lasts),
+            Kind::Forge => return self.forge(self.whom(fault), how),
         }
         Ok(())
     }
 
     /// The target of a fault: the holder, or any member.
-    fn whom(&self, strike: Strike) -> usize {
-        let holder = self.judge.holder(self.now).filter(|_| strike.is_aimed);
-        let anyone = (strike.whom % self.seats.len() as u64) as usize;
+    fn whom(&self, fault: Fault) -> usize {
+        let holder = self.judge.holder(self.now).filter(|_| fault.is_aimed);
+        let anyone = (fault.whom % self.machines.len() as u64) as usize;
         holder.map_or(anyone, |it| it.member)
     }
 
     fn is_up(&self, who: usize) -> bool {
-        self.seats[who].condition == Condition::Up
+        self.machines[who].condition == Condition::Up
     }
 
     /// The present incarnation of a member.
     fn incarnation(&self, who: usize) -> Holder {
-        Holder { member: who, incarnation: self.seats[who].incarnation }
+        Holder { member: who, incarnation: self.machines[who].incarnation }
     }
 
-    fn request(&mut self, strike: Strike, request: Request) -> Result<(), Broken> {
+    fn request(&mut self, fault: Fault, request: Request) -> Result<(), Broken> {
         let holder = self.judge.holder(self.now);
-        let who = match holder.filter(|_| strike.is_aimed) {
+        let who = match holder.filter(|_| fault.is_aimed) {
             Some(holder) => holder.member,
-            None => self.group.nominee(strike.whom),
+            None => self.group.nominee(fault.whom),
         };
         if !self.is_up(who) {
             return Ok(());
         }
-        if self.seats[who].held.is_some() && holder == Some(self.incarnation(who)) {
+        if self.machines[who].held.is_some() && holder == Some(self.incarnation(who)) {
             match request {
                 Request::Release => self.tally.note(Count::Releases),
                 Request::Transfer { to } => {
@@ -93,15 +93,15 @@ impl<S: Subject> StormWorld<S> {
         self.ask(who, request)
     }
 
-    fn strike_down(&mut self, who: usize, lasts: Micros) {
-        if self.seats[who].condition != Condition::Down {
+    fn crash_now(&mut self, who: usize, lasts: Micros) {
+        if self.machines[who].condition != Condition::Down {
             self.crash(who, lasts);
         }
     }
 
     /// Crashes a member for `lasts`.
     pub(super) fn crash(&mut self, who: usize, lasts: Micros) {
-        self.diary.note(self.now, || format!("{who}  is down"));
+        self.log.note(self.now, || format!("{who}  is down"));
         if self.group.votes(who) {
             self.tally.note(Count::VoterCrashes);
         }
@@ -116,18 +116,18 @@ impl<S: Subject> StormWorld<S> {
     fn end_incarnation(&mut self, who: usize, lasts: Micros) {
         let incarnation = self.incarnation(who);
         self.judge.lose(incarnation);
-        self.seats[who].stop();
+        self.machines[who].stop();
         self.expect(who);
-        self.enter(lasts, Turn::Restart(incarnation));
+        self.enter(lasts, Scheduled::Restart(incarnation));
     }
 
     fn doom(&mut self, who: usize, how: u64, lasts: Micros, disk: Disk) {
         if self.is_up(who) {
             let after = (how % (MOST_EFFECTS + 1)) as u32;
-            self.diary.note(self.now, || {
+            self.log.note(self.now, || {
                 format!("{who}  will die in its next step, after {after} effects")
             });
-            self.seats[who].death = Some(Death { after, lasts, disk });
+            self.machines[who].death = Some(Death { after, lasts, disk });
         }
     }
 
@@ -142,8 +142,8 @@ impl<S: Subject> StormWorld<S> {
     }
 
     /// Loses a disk at once, or just after the voter has saved and sent a promise.
-    fn strike_disk(&mut self, strike: Strike) {
-        let Strike { whom, how, lasts, .. } = strike;
+    fn destroy_disk(&mut self, fault: Fault) {
+        let Fault { whom, how, lasts, .. } = fault;
         let who = (whom % self.group.voters as u64) as usize;
         if how & 1 == 0 {
             self.doom(who, how >> 1, lasts, Disk::GoesToo);
@@ -156,13 +156,13 @@ impl<S: Subject> StormWorld<S> {
     /// Loses the disk of a voter, unless too few voters with a disk would be left: a majority must
     /// be able to report the promises.
     fn lose_disk(&mut self, who: usize) {
-        let voters = &self.seats[..self.group.voters];
+        let voters = &self.machines[..self.group.voters];
         let is_lost = |disk| disk == Some(Saved::Missing);
-        let lost = voters.iter().filter(|seat| is_lost(seat.disk)).count();
+        let lost = voters.iter().filter(|machine| is_lost(machine.disk)).count();
         if lost + self.group.majority() < self.group.voters {
             self.tally.note(Count::LostDisks);
-            self.diary.note(self.now, || format!("{who}  loses its disk"));
-            self.seats[who].disk = Some(Saved::Missing);
+            self.log.note(self.now, || format!("{who}  loses its disk"));
+            self.machines[who].disk = Some(Saved::Missing);
         }
     }
 
@@ -171,7 +171,7 @@ impl<S: Subject> StormWorld<S> {
         if self.incarnation(who) != whose {
             return Ok(()); // it has restarted already
         }
-        if self.seats[who].disk == Some(Saved::Missing) {
+        if self.machines[who].disk == Some(Saved::Missing) {
             self.initialise(who);
         }
         if self.members.happens(50) {
@@ -179,8 +179,8 @@ impl<S: Subject> StormWorld<S> {
             self.configure(who, how);
         }
         self.start(who)?;
-        if self.seats[who].disk == Some(Saved::Missing) {
-            self.enter(INITIALISED_AFTER, Turn::Restart(self.incarnation(who)));
+        if self.machines[who].disk == Some(Saved::Missing) {
+            self.enter(INITIALISED_AFTER, Scheduled::Restart(self.incarnation(who)));
         }
         Ok(())
     }
@@ -189,10 +189,10 @@ impl<S: Subject> StormWorld<S> {
     /// that knows least. Answers to its earlier queries were recorded, and arrive first.
     fn initialise(&mut self, who: usize) {
         let asker = MemberId(who as u64);
-        let number = self.seats[who].incarnation.into();
+        let number = self.machines[who].incarnation.into();
         let ids = (0..self.group.voters as u64).map(MemberId);
-        let told = ids.clone().zip(&self.seats).filter_map(|(voter, seat)| {
-            Some(Answer { voter, asker, number, promised: seat.promised()? })
+        let told = ids.clone().zip(&self.machines).filter_map(|(voter, machine)| {
+            Some(Answer { voter, asker, number, promised: machine.promised()? })
         });
         let mut told: Vec<Answer> = told.collect();
         told.sort_unstable_by_key(|answer| answer.promised);
@@ -207,7 +207,7 @@ impl<S: Subject> StormWorld<S> {
         };
         let durable = (self.operator)(highest, self.group.most_ttl());
         self.tally.note(Count::Replaced);
-        self.seats[who].disk = Some(Saved::Initialised(durable));
+        self.machines[who].disk = Some(Saved::Initialised(durable));
     }
 
     fn pause(&mut self, who: usize, condition: Condition, lasts: Micros) {
@@ -219,85 +219,85 @@ impl<S: Subject> StormWorld<S> {
             Condition::Up | Condition::Paused | Condition::Down => Count::Pauses,
         });
         self.tally.longest.pause = self.tally.longest.pause.max(lasts);
-        self.diary.note(self.now, || format!("{who}  is {condition:?}"));
-        self.seats[who].condition = condition;
+        self.log.note(self.now, || format!("{who}  is {condition:?}"));
+        self.machines[who].condition = condition;
         self.expect(who);
-        self.enter(lasts, Turn::Resume(self.incarnation(who)));
+        self.enter(lasts, Scheduled::Resume(self.incarnation(who)));
     }
 
     /// Resumes a member. All waiting messages arrive at once.
     pub(super) fn resume(&mut self, whose: Holder) {
         let who = whose.member;
         let stopped = [Condition::Paused, Condition::Asleep];
-        if self.incarnation(who) != whose || !stopped.contains(&self.seats[who].condition) {
+        if self.incarnation(who) != whose || !stopped.contains(&self.machines[who].condition) {
             return; // it crashed meanwhile
         }
-        self.diary.note(self.now, || format!("{who}  goes on"));
-        self.seats[who].condition = Condition::Up;
-        let mut waiting = std::mem::take(&mut self.seats[who].waiting);
+        self.log.note(self.now, || format!("{who}  goes on"));
+        self.machines[who].condition = Condition::Up;
+        let mut waiting = std::mem::take(&mut self.machines[who].waiting);
         for datagram in waiting.drain(..) {
-            self.letters.push(self.now, datagram);
+            self.in_flight.push(self.now, datagram);
         }
-        self.seats[who].waiting = waiting;
+        self.machines[who].waiting = waiting;
         self.expect(who);
     }
 
     fn divide(&mut self, how: u64, lasts: Micros) {
         let side = how as u16;
         self.tally.note(Count::Divisions);
-        self.diary.note(self.now, || {
+        self.log.note(self.now, || {
             let one: Vec<usize> =
-                (0..self.seats.len()).filter(|who| side & 1 << who != 0).collect();
+                (0..self.machines.len()).filter(|who| side & 1 << who != 0).collect();
             format!("cut: {one:?} from all others")
         });
         self.cuts.divide(side);
-        self.enter(lasts, Turn::Heal);
+        self.enter(lasts, Scheduled::Heal);
     }
 
     fn cut_one_way(&mut self, who: usize, how: u64, lasts: Micros) {
-        let other = (how >> 1) as usize % self.seats.len();
+        let other = (how >> 1) as usize % self.machines.len();
         let (from, to) = match how & 1 {
             0 => (who, other),
             _ => (other, who),
         };
         self.tally.note(Count::OneWayCuts);
-        self.diary.note(self.now, || format!("cut: {to} does not hear {from}"));
+        self.log.note(self.now, || format!("cut: {to} does not hear {from}"));
         self.cuts.cut_one_way(from, to);
-        self.enter(lasts, Turn::Heal);
+        self.enter(lasts, Scheduled::Heal);
     }
 
-    fn change_weather(&mut self) {
-        self.weather = Weather::draw(Season::Any, self.strikes.chance());
-        self.diary.note(self.now, || format!("{:?}", self.weather));
+    fn change_network_faults(&mut self) {
+        self.network_faults = NetworkFaults::draw(Profile::Any, self.faults.chance());
+        self.log.note(self.now, || format!("{:?}", self.network_faults));
     }
 
     fn change_rate(&mut self, who: usize, how: u64) {
         let rate_ppm = self.group.rate_ppm(who, how);
         self.tally.note(Count::Rates);
-        self.diary.note(self.now, || format!("{who}  its clock goes at {rate_ppm} ppm"));
-        let seat = &mut self.seats[who];
-        seat.change_rate(self.now, rate_ppm);
-        self.judge.reckon(self.now, who, &seat.clock);
+        self.log.note(self.now, || format!("{who}  its clock goes at {rate_ppm} ppm"));
+        let machine = &mut self.machines[who];
+        machine.change_rate(self.now, rate_ppm);
+        self.judge.reckon(self.now, who, &machine.clock);
         self.expect(who);
     }
 
     fn configure(&mut self, who: usize, how: u64) {
         self.tally.note(Count::Configurations);
-        let config = &mut self.seats[who].config;
+        let config = &mut self.machines[who].config;
         (config.ttl, config.max_ttl) = self.group.ttls(how);
         let (ttl, max_ttl) = (config.ttl.0, config.max_ttl.0);
-        self.diary.note(self.now, || format!("{who}  ttl {ttl}, max_ttl {max_ttl}"));
+        self.log.note(self.now, || format!("{who}  ttl {ttl}, max_ttl {max_ttl}"));
     }
 
     fn ring_early(&mut self, who: usize, how: u64) -> Result<(), Broken> {
         if !self.is_up(who) {
             return Ok(());
         }
-        match self.seats[who].ring_early(how) {
+        match self.machines[who].ring_early(how) {
             None => Ok(()),
             Some(timer) => {
                 self.tally.note(Count::Rings);
-                self.diary.note(self.now, || format!("{who}  {timer:?} rings early"));
+                self.log.note(self.now, || format!("{who}  {timer:?} rings early"));
                 self.step(who, Input::Timer(timer))
             }
         }
@@ -310,7 +310,7 @@ impl<S: Subject> StormWorld<S> {
             return Ok(());
         }
         self.tally.note(Count::Leaves);
-        self.diary.note(self.now, || format!("{who}  leaves"));
+        self.log.note(self.now, || format!("{who}  leaves"));
         self.step(who, Input::Leave)?;
         if self.is_up(who) {
             self.end_incarnation(who, lasts);
@@ -325,20 +325,20 @@ impl<S: Subject> StormWorld<S> {
             return Ok(());
         }
         let counter = MADE_UP[(how % 4) as usize];
-        let from = MemberId((how >> 2) % self.seats.len() as u64);
+        let from = MemberId((how >> 2) % self.machines.len() as u64);
         let owner = BallotOwner { id: from, number: how };
         let ballot = Ballot { counter, owner };
         let message = match ((how >> 32) % 4, self.asked[who]) {
             (0, _) => Message::Prepare { ballot },
-            (1, _) => Message::Propose { ballot, number: 1, ttl: self.seats[who].config.ttl },
+            (1, _) => Message::Propose { ballot, number: 1, ttl: self.machines[who].config.ttl },
             (2, Some((ballot, question))) => {
                 Message::Refusal { ballot, question, promised: counter, refused: Refused::Outrun }
             }
             (_, _) => Message::Handover { released: ballot },
         };
         self.tally.note(Count::Forgeries);
-        let said = Said(&message);
-        self.diary.note(self.now, || format!("{from} -> {who}  {said} (forged)"));
+        let said = Brief(&message);
+        self.log.note(self.now, || format!("{from} -> {who}  {said} (forged)"));
         self.step(who, Input::Message { from, message })
     }
 }

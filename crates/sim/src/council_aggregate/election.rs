@@ -3,15 +3,15 @@
 use hustings_theory::council::{Algorithm, Election, Knowledge, Loss, Pick, Reset};
 use rand_core::Rng;
 
-use super::{Run, binomial};
+use super::{PollRun, binomial};
 use crate::{Seeds, Stream};
 
 /// Elects a council, or stops after `most_rounds` rounds.
 ///
 /// # Panics
 /// If the election is invalid, as in [`Election::cost`].
-pub fn elect(election: &Election, most_rounds: u64, seeds: Seeds) -> Run {
-    let mut run = Run::default();
+pub fn elect(election: &Election, most_rounds: u64, seeds: Seeds) -> PollRun {
+    let mut run = PollRun::default();
     if election.is_decided_by_the_poll() {
         run.seats = Some(election.members);
         return run;

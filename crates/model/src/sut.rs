@@ -9,7 +9,7 @@ use hustings_protocol::tenure::{
 use hustings_protocol::{Instant, MemberId, Protocol};
 
 /// A version of tenure. All versions exchange the same messages, so that the same world serves all.
-pub trait Subject:
+pub trait Sut:
     Protocol<
         Config = Config,
         Message = Message,
@@ -67,9 +67,9 @@ impl Answer {
 }
 
 /// Implements the trait for versions of tenure, each named by its module.
-macro_rules! subjects {
+macro_rules! impl_sut {
     ($($($part:ident)::+),* $(,)?) => {
-        $(impl $crate::Subject for $($part)::+::Tenure {
+        $(impl $crate::Sut for $($part)::+::Tenure {
             fn new(role: hustings_protocol::tenure::Role) -> Self {
                 Self::new(role)
             }
@@ -97,6 +97,6 @@ macro_rules! subjects {
         })*
     };
 }
-pub(crate) use subjects;
+pub(crate) use impl_sut;
 
-subjects!(hustings_protocol::tenure);
+impl_sut!(hustings_protocol::tenure);

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let told = match options.seed {
         Some(seed) => replay(&options, seed),
-        None => weather(&options),
+        None => run_many(&options),
     };
     match told {
         Ok(code) => code,
@@ -82,9 +82,9 @@ fn replay(options: &Options, seed: u64) -> io::Result<ExitCode> {
 }
 
 /// Runs storms until enough messages have arrived.
-fn weather(options: &Options) -> io::Result<ExitCode> {
+fn run_many(options: &Options) -> io::Result<ExitCode> {
     let bar = progress_of(options.messages);
-    let outcome = options.version.weather(options.messages, |messages| bar.set_position(messages));
+    let outcome = options.version.run_many(options.messages, |messages| bar.set_position(messages));
     bar.finish_and_clear();
     let out = &mut io::stdout().lock();
     match options.format {

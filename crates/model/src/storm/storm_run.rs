@@ -8,17 +8,17 @@ use hustings_protocol::{Input, MemberId};
 
 use super::chance::{Chance, Stream};
 use super::clock::Micros;
-use super::diary::{Diary, Said};
+use super::fault::Profile;
+use super::fault::{Fault, FaultSchedule};
 use super::group::Group;
+use super::in_flight::{Datagram, InFlight};
 use super::judge::{Broken, Change, Holder, Judge};
-use super::letters::{Datagram, Letters};
-use super::season::Season;
-use super::seat::{Condition, Done, Machine};
-use super::strike::{Strike, Strikes};
+use super::log::{Brief, Log};
+use super::machine::{Condition, Done, Machine};
+use super::network_faults::{Cuts, Fate, NetworkFaults};
 use super::tally::{Count, Tally};
-use super::weather::{Cuts, Fate, Weather};
 use super::{Operator, Run};
-use crate::{Answer, Subject};
+use crate::{Answer, Sut};
 
 /// A storm with few messages ends at this time, or after this number of events.
 const END: Micros = 400_000_000;
@@ -30,8 +30,8 @@ const MOST: u64 = 5_000;
 
 /// A scheduled event.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Turn {
-    Strike(Strike),
+pub(super) enum Scheduled {
+    Fault(Fault),
     /// A member comes back, if this incarnation is over; or a voter whose disk was lost is to be
     /// initialised.
     Restart(Holder),
@@ -40,28 +40,28 @@ pub(super) enum Turn {
     Heal,
 }
 
-pub(super) struct StormWorld<S> {
+pub(super) struct StormRun<S> {
     pub(super) now: Micros,
     pub(super) group: Group,
-    pub(super) seats: Vec<Machine<S>>,
+    pub(super) machines: Vec<Machine<S>>,
     /// The time of each member's next timer.
     dues: Vec<Micros>,
-    pub(super) letters: Letters,
+    pub(super) in_flight: InFlight,
     /// The last question of each nominee.
     pub(super) asked: Vec<Option<(Ballot, Question)>>,
     /// The answers of voters to those that had lost their disks.
     pub(super) recorded: Vec<Answer>,
-    agenda: BTreeMap<(Micros, u64), Turn>,
+    agenda: BTreeMap<(Micros, u64), Scheduled>,
     entered: u64,
-    pub(super) strikes: Strikes,
-    pub(super) weather: Weather,
+    pub(super) faults: FaultSchedule,
+    pub(super) network_faults: NetworkFaults,
     pub(super) cuts: Cuts,
     network: Chance,
     pub(super) members: Chance,
     /// The maximum lateness of timers.
     latest: Micros,
     /// True if a message precedes a timer that is due at the same moment.
-    is_letter_first: bool,
+    is_message_first: bool,
     length: u64,
     pub(super) operator: Operator,
     pub(super) judge: Judge,
@@ -69,45 +69,45 @@ pub(super) struct StormWorld<S> {
     pub(super) heir: Option<usize>,
     last_holder: Option<usize>,
     pub(super) tally: Tally,
-    pub(super) diary: Diary,
+    pub(super) log: Log,
     done: Done,
 }
 
-impl<S: Subject> StormWorld<S> {
-    pub(super) fn new(seed: u64, operator: Operator, diary: Diary) -> Self {
-        let season = Season::of(seed);
+impl<S: Sut> StormRun<S> {
+    pub(super) fn new(seed: u64, operator: Operator, log: Log) -> Self {
+        let profile = Profile::of(seed);
         let mut chance = Chance::new(seed, Stream::Group);
-        let group = Group::draw(season, &mut chance);
-        let mut seat = |who| {
+        let group = Group::draw(profile, &mut chance);
+        let mut machine = |who| {
             let clock = group.clock(who, &mut chance);
             let config = group.config(&mut chance);
             Machine::new(group.stands(who), group.votes(who), clock, config)
         };
-        let seats: Vec<Machine<S>> = (0..group.members).map(&mut seat).collect();
+        let machines: Vec<Machine<S>> = (0..group.members).map(&mut machine).collect();
         let mut network = Chance::new(seed, Stream::Network);
         Self {
             now: 0,
-            dues: vec![Micros::MAX; seats.len()],
-            asked: vec![None; seats.len()],
-            seats,
-            letters: Letters::default(),
+            dues: vec![Micros::MAX; machines.len()],
+            asked: vec![None; machines.len()],
+            machines,
+            in_flight: InFlight::default(),
             recorded: Vec::new(),
             agenda: BTreeMap::new(),
             entered: 0,
-            strikes: Strikes::new(season, Chance::new(seed, Stream::Strikes)),
-            weather: Weather::draw(season, &mut network),
+            faults: FaultSchedule::new(profile, Chance::new(seed, Stream::FaultSchedule)),
+            network_faults: NetworkFaults::draw(profile, &mut network),
             cuts: Cuts::default(),
             network,
             members: Chance::new(seed, Stream::Members),
             latest: chance.choose(&[1, 1, 1_000, 30_000]),
-            is_letter_first: chance.happens(50),
+            is_message_first: chance.happens(50),
             length: chance.between(FEWEST, MOST),
             operator,
             judge: Judge::default(),
             heir: None,
             last_holder: None,
             tally: Tally::default(),
-            diary,
+            log,
             done: Done::default(),
             group,
         }
@@ -116,18 +116,18 @@ impl<S: Subject> StormWorld<S> {
     /// Runs to the end of the storm, or to the first broken promise.
     pub(super) fn run(mut self) -> Run {
         self.tally.note(Count::Schedules);
-        let broken = self.rage().err();
+        let broken = self.run_events().err();
         if let Some(broken) = broken {
-            self.diary.note(self.now, || format!("BROKEN: {broken}"));
+            self.log.note(self.now, || format!("BROKEN: {broken}"));
         }
-        Run { tally: self.tally, broken, lines: self.diary.into_lines() }
+        Run { tally: self.tally, broken, lines: self.log.into_lines() }
     }
 
-    fn rage(&mut self) -> Result<(), Broken> {
+    fn run_events(&mut self) -> Result<(), Broken> {
         let group = self.group.clone();
-        self.diary.note(0, || format!("{group:?}"));
-        self.expect_strike();
-        for who in 0..self.seats.len() {
+        self.log.note(0, || format!("{group:?}"));
+        self.schedule_next_fault();
+        for who in 0..self.machines.len() {
             self.start(who)?;
         }
         for _ in 0..MOST_EVENTS {
@@ -141,7 +141,7 @@ impl<S: Subject> StormWorld<S> {
 
     /// Executes the next event.
     fn go_on(&mut self) -> Result<(), Broken> {
-        let datagram = self.letters.due().unwrap_or(Micros::MAX);
+        let datagram = self.in_flight.due().unwrap_or(Micros::MAX);
         let agenda = self.agenda.first_key_value();
         let agenda = agenda.map_or(Micros::MAX, |((at, _), _)| *at);
         let dues = self.dues.iter().copied().enumerate();
@@ -150,54 +150,54 @@ impl<S: Subject> StormWorld<S> {
         // Events that were due while a process was stopped come as soon as it continues.
         self.now = self.now.max(next);
         if agenda == next {
-            self.attend()
-        } else if datagram == next && (self.is_letter_first || timer > next) {
+            self.apply_scheduled()
+        } else if datagram == next && (self.is_message_first || timer > next) {
             self.deliver()
         } else {
             self.ring(who)
         }
     }
 
-    fn attend(&mut self) -> Result<(), Broken> {
+    fn apply_scheduled(&mut self) -> Result<(), Broken> {
         match self.agenda.pop_first() {
             None => Ok(()),
-            Some((_, Turn::Strike(strike))) => {
-                self.expect_strike();
-                self.strike(strike)
+            Some((_, Scheduled::Fault(fault))) => {
+                self.schedule_next_fault();
+                self.apply(fault)
             }
-            Some((_, Turn::Restart(whose))) => self.restart(whose),
-            Some((_, Turn::Resume(whose))) => {
+            Some((_, Scheduled::Restart(whose))) => self.restart(whose),
+            Some((_, Scheduled::Resume(whose))) => {
                 self.resume(whose);
                 Ok(())
             }
-            Some((_, Turn::Heal)) => {
-                self.diary.note(self.now, || "all cuts heal".to_owned());
+            Some((_, Scheduled::Heal)) => {
+                self.log.note(self.now, || "all cuts heal".to_owned());
                 self.cuts.heal();
                 Ok(())
             }
         }
     }
 
-    fn expect_strike(&mut self) {
-        let (after, strike) = self.strikes.next();
-        self.enter(after, Turn::Strike(strike));
+    fn schedule_next_fault(&mut self) {
+        let (after, fault) = self.faults.next();
+        self.enter(after, Scheduled::Fault(fault));
     }
 
     /// Schedules an event.
-    pub(super) fn enter(&mut self, after: Micros, turn: Turn) {
+    pub(super) fn enter(&mut self, after: Micros, turn: Scheduled) {
         self.entered += 1;
         self.agenda.insert((self.now + after, self.entered), turn);
     }
 
     fn deliver(&mut self) -> Result<(), Broken> {
-        let Some(datagram) = self.letters.pop() else {
+        let Some(datagram) = self.in_flight.pop() else {
             return Ok(());
         };
         let Datagram { from, to, message } = datagram;
-        match self.seats[to].condition {
+        match self.machines[to].condition {
             Condition::Up => {}
             Condition::Paused => {
-                self.seats[to].waiting.push(datagram);
+                self.machines[to].waiting.push(datagram);
                 return Ok(());
             }
             Condition::Asleep | Condition::Down => {
@@ -206,17 +206,17 @@ impl<S: Subject> StormWorld<S> {
             }
         }
         self.tally.note(Count::Messages);
-        let said = Said(&message);
-        self.diary.note(self.now, || format!("{from} -> {to}  {said}"));
+        let said = Brief(&message);
+        self.log.note(self.now, || format!("{from} -> {to}  {said}"));
         let from = MemberId(from as u64);
         self.step(to, Input::Message { from, message })
     }
 
     fn ring(&mut self, who: usize) -> Result<(), Broken> {
-        match self.seats[who].ring() {
+        match self.machines[who].ring() {
             None => Ok(()),
             Some(timer) => {
-                self.diary.note(self.now, || format!("{who}  {timer:?} rings"));
+                self.log.note(self.now, || format!("{who}  {timer:?} rings"));
                 self.step(who, Input::Timer(timer))
             }
         }
@@ -224,10 +224,10 @@ impl<S: Subject> StormWorld<S> {
 
     /// Begins an incarnation of a member; a nominee is nominated at once in 70 % of the cases.
     pub(super) fn start(&mut self, who: usize) -> Result<(), Broken> {
-        self.seats[who].revive();
-        let Machine { incarnation, disk, config, .. } = &self.seats[who];
+        self.machines[who].revive();
+        let Machine { incarnation, disk, config, .. } = &self.machines[who];
         let (ttl, max_ttl) = (config.ttl.0, config.max_ttl.0);
-        self.diary.note(self.now, || {
+        self.log.note(self.now, || {
             format!("{who}  starts incarnation {incarnation}: ttl {ttl}, max_ttl {max_ttl}, disk {disk:?}")
         });
         self.step(who, Input::Start)?;
@@ -238,16 +238,16 @@ impl<S: Subject> StormWorld<S> {
     }
 
     pub(super) fn ask(&mut self, who: usize, request: Request) -> Result<(), Broken> {
-        self.diary.note(self.now, || format!("{who}  is asked to {request:?}"));
+        self.log.note(self.now, || format!("{who}  is asked to {request:?}"));
         self.step(who, Input::Request(request))
     }
 
     pub(super) fn step(&mut self, who: usize, input: Input<S>) -> Result<(), Broken> {
         let (now, latest) = (self.now, self.latest);
         let mut done = std::mem::take(&mut self.done);
-        let seat = &mut self.seats[who];
-        seat.step(who, input, now, latest, &mut self.members, &mut done);
-        self.dues[who] = seat.due();
+        let machine = &mut self.machines[who];
+        machine.step(who, input, now, latest, &mut self.members, &mut done);
+        self.dues[who] = machine.due();
         for (to, message) in done.sent.drain(..) {
             self.send(who, to.0 as usize, message);
         }
@@ -257,8 +257,8 @@ impl<S: Subject> StormWorld<S> {
             None => self.judge(who),
             Some(death) => {
                 // Effects after its last one never happened; but its tenure may have ended before.
-                let seat = &self.seats[who];
-                if seat.member.holds(seat.clock.shows(now)).is_none() {
+                let machine = &self.machines[who];
+                if machine.member.holds(machine.clock.shows(now)).is_none() {
                     self.judge(who)?;
                 }
                 self.die(who, death);
@@ -275,16 +275,16 @@ impl<S: Subject> StormWorld<S> {
         }
         self.asked[from] = message.question().or(self.asked[from]);
         let datagram = Datagram { from, to, message };
-        let said = Said(&message);
+        let said = Brief(&message);
         if self.cuts.is_cut(from, to) {
             self.tally.note(Count::CutOff);
-            self.diary.note(self.now, || format!("{from} -| {to}  {said} (cut off)"));
+            self.log.note(self.now, || format!("{from} -| {to}  {said} (cut off)"));
             return;
         }
-        match self.weather.fate(self.now, &mut self.network) {
+        match self.network_faults.fate(self.now, &mut self.network) {
             Fate::Lost => {
                 self.tally.note(Count::Lost);
-                self.diary.note(self.now, || format!("{from} -| {to}  {said} (lost)"));
+                self.log.note(self.now, || format!("{from} -| {to}  {said} (lost)"));
             }
             Fate::Arrives(at) => self.post(at, datagram),
             Fate::Doubled(at, again) => {
@@ -301,32 +301,32 @@ impl<S: Subject> StormWorld<S> {
             self.tally.note(Count::Late);
         }
         self.tally.longest.message = self.tally.longest.message.max(takes);
-        self.letters.push(at, datagram);
+        self.in_flight.push(at, datagram);
     }
 
     /// Checks if a member's step broke a promise.
     fn judge(&mut self, who: usize) -> Result<(), Broken> {
-        let (now, seat) = (self.now, &mut self.seats[who]);
-        if let Some(counter) = seat.promised().filter(|it| era_of(*it) > 0) {
+        let (now, machine) = (self.now, &mut self.machines[who]);
+        if let Some(counter) = machine.promised().filter(|it| era_of(*it) > 0) {
             return Err(Broken::LeftEra { voter: who, counter });
         }
-        let held = seat.member.holds(seat.clock.shows(now));
-        if held == seat.held {
+        let held = machine.member.holds(machine.clock.shows(now));
+        if held == machine.held {
             return Ok(());
         }
-        seat.held = held;
-        let (member, clock) = (seat.member, seat.clock);
-        let holder = Holder { member: who, incarnation: seat.incarnation };
+        machine.held = held;
+        let (member, clock) = (machine.member, machine.clock);
+        let holder = Holder { member: who, incarnation: machine.incarnation };
         let change = self.judge.look(now, holder, &clock, |shown| member.holds(shown))?;
         if let (Some(change), Some(held)) = (change, held) {
-            self.diary.note(now, || format!("{who}  holds fence {}: {change:?}", held.fence));
+            self.log.note(now, || format!("{who}  holds fence {}: {change:?}", held.fence));
         }
         match change {
             None => {}
             Some(Change::Began { .. }) => self.begin(who),
             Some(Change::Renewed { .. }) => self.tally.note(Count::Renewals),
             Some(Change::Ended { lasted }) => {
-                self.diary.note(now, || format!("{who}  holds no longer"));
+                self.log.note(now, || format!("{who}  holds no longer"));
                 self.tally.longest.tenure = self.tally.longest.tenure.max(lasted);
             }
         }
@@ -345,7 +345,7 @@ impl<S: Subject> StormWorld<S> {
 
     /// Updates the time of a member's next timer. Must be called after any change to it.
     pub(super) fn expect(&mut self, who: usize) {
-        self.dues[who] = self.seats[who].due();
+        self.dues[who] = self.machines[who].due();
     }
 }
 
@@ -364,26 +364,26 @@ fn reason(refused: Refused) -> Count {
 mod tests {
     use hustings_protocol::tenure::{Durable, Tenure};
 
-    use super::{Diary, StormWorld};
-    use crate::storm::seat::Condition;
-    use crate::{Subject, wrong};
+    use super::{Log, StormRun};
+    use crate::storm::machine::Condition;
+    use crate::{Sut, wrong};
 
     /// The number of present holders, by asking every member.
-    fn holders<S: Subject>(world: &StormWorld<S>) -> usize {
-        let seats = world.seats.iter();
-        seats
-            .filter(|seat| seat.condition != Condition::Down)
-            .filter(|seat| seat.member.holds(seat.clock.shows(world.now)).is_some())
+    fn holders<S: Sut>(world: &StormRun<S>) -> usize {
+        let machines = world.machines.iter();
+        machines
+            .filter(|machine| machine.condition != Condition::Down)
+            .filter(|machine| machine.member.holds(machine.clock.shows(world.now)).is_some())
             .count()
     }
 
     /// Runs storms, and counts the holders anew at each event. Returns the number of storms that
     /// broke a promise.
-    fn broken<S: Subject>(seeds: u64) -> usize {
+    fn broken<S: Sut>(seeds: u64) -> usize {
         let breaks = |seed: &u64| {
-            let mut world = StormWorld::<S>::new(*seed, Durable::replacing, Diary::closed());
-            world.expect_strike();
-            let started = (0..world.seats.len()).try_for_each(|who| world.start(who));
+            let mut world = StormRun::<S>::new(*seed, Durable::replacing, Log::closed());
+            world.schedule_next_fault();
+            let started = (0..world.machines.len()).try_for_each(|who| world.start(who));
             let mut events = 0;
             let mut went = started;
             while went.is_ok() && events < 5_000 {

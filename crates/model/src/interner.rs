@@ -1,4 +1,5 @@
-//! An interner: numbers in place of values, so that states are small and quick to compare.
+//! Tables that all threads of a search share: an interner, which gives numbers in place of values
+//! so that states are small and quick to compare, and a cache of results.
 
 #![allow(clippy::disallowed_types, reason = "entries are looked up, never iterated")]
 
@@ -9,7 +10,7 @@ use std::sync::{PoisonError, RwLock};
 /// Gives each different value a number. The numbers depend on the order in which threads ask, so
 /// they mean nothing beyond one search.
 #[derive(Debug)]
-pub(crate) struct Registry<T> {
+pub(crate) struct Interner<T> {
     known: RwLock<Known<T>>,
 }
 
@@ -19,7 +20,7 @@ struct Known<T> {
     numbers: HashMap<T, u32>,
 }
 
-impl<T: Copy + Eq + Hash> Registry<T> {
+impl<T: Copy + Eq + Hash> Interner<T> {
     pub(crate) fn new() -> Self {
         let known = RwLock::new(Known { things: Vec::new(), numbers: HashMap::new() });
         Self { known }
@@ -43,5 +44,29 @@ impl<T: Copy + Eq + Hash> Registry<T> {
             known.things.push(thing);
         }
         number
+    }
+}
+
+/// The results of a pure function.
+#[derive(Debug)]
+pub(crate) struct Cache<K, V> {
+    known: RwLock<HashMap<K, V>>,
+}
+
+impl<K: Copy + Eq + Hash, V: Copy> Cache<K, V> {
+    pub(crate) fn new() -> Self {
+        let known = RwLock::new(HashMap::new());
+        Self { known }
+    }
+
+    pub(crate) fn recall(&self, question: K, find_out: impl FnOnce() -> V) -> V {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = known.get(&question) {
+            return *answer;
+        }
+        drop(known);
+        let answer = find_out();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(question).or_insert(answer)
     }
 }

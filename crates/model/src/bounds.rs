@@ -5,7 +5,7 @@ use hustings_protocol::{Duration, MemberId};
 
 /// The members, their clocks, and the bounds within which the search tries everything.
 #[derive(Debug, Clone)]
-pub struct Setting {
+pub struct Bounds {
     /// The name of the bounds.
     pub name: &'static str,
     /// The number of voters: members 0, 1, ...
@@ -144,7 +144,7 @@ impl Faults {
     };
 }
 
-impl Setting {
+impl Bounds {
     /// Three voters and two nominees with perfect clocks and no faults.
     pub const fn small() -> Self {
         Self {
@@ -244,27 +244,27 @@ impl Setting {
 
 /// The bounds and the configurations derived from them.
 #[derive(Debug)]
-pub(crate) struct Stage {
-    pub(crate) setting: Setting,
+pub(crate) struct Scope {
+    pub(crate) bounds: Bounds,
     /// Indexed by the shorter ttl and the lower `max_ttl`.
     configs: [[Config; 2]; 2],
 }
 
-impl Stage {
-    pub(crate) fn new(setting: Setting) -> Self {
+impl Scope {
+    pub(crate) fn new(bounds: Bounds) -> Self {
         let config = |ttl, max_ttl| Config {
-            voters: (0..setting.voters).map(MemberId).collect(),
+            voters: (0..bounds.voters).map(MemberId).collect(),
             ttl: Duration(ttl),
             max_ttl: Duration(max_ttl),
-            drift_ppm: setting.drift_ppm,
+            drift_ppm: bounds.drift_ppm,
             // Timers expire at any time.
             answer_within: Duration(1),
             back_off: Duration::ZERO,
         };
-        let ttls = [setting.ttl, setting.shorter_ttl.unwrap_or(setting.ttl)];
-        let lower = setting.lower_max_ttl.unwrap_or(setting.max_ttl);
-        let configs = ttls.map(|ttl| [config(ttl, setting.max_ttl), config(ttl, lower)]);
-        Self { setting, configs }
+        let ttls = [bounds.ttl, bounds.shorter_ttl.unwrap_or(bounds.ttl)];
+        let lower = bounds.lower_max_ttl.unwrap_or(bounds.max_ttl);
+        let configs = ttls.map(|ttl| [config(ttl, bounds.max_ttl), config(ttl, lower)]);
+        Self { bounds, configs }
     }
 
     pub(crate) fn config(&self, asks_for_less: bool, has_restarted: bool) -> &Config {
