@@ -193,6 +193,12 @@ impl TenureState {
         self.fence
     }
 
+    /// Shows a fence that no authority granted.
+    #[cfg(test)]
+    pub(super) fn show_fence(&mut self, fence: Fence) {
+        self.fence = Some(fence);
+    }
+
     pub(super) fn note_refusal(&mut self, at: Instant, why: &str) -> bool {
         match self.refusals.back_mut() {
             Some(last) if last.why == why => {
