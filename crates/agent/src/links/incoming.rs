@@ -36,6 +36,8 @@ pub(super) async fn accept(
             Some(_) = connections.join_next() => continue,
             accepted = listener.accept() => accepted,
         };
+        // A connection that has ended is not a member's, even if many end at once.
+        while connections.try_join_next().is_some() {}
         strangers.forget_others();
         let members = connections.len().saturating_sub(strangers.0.len());
         match accepted {

@@ -206,6 +206,20 @@ async fn connections_up_to_the_limit_are_read_and_one_more_is_refused() {
     }
 }
 
+/// Ended connections count neither as strangers' nor as members', however fast they come and go.
+#[tokio::test]
+async fn ended_connections_keep_no_member_out() {
+    let limits = Limits { connections: 2, ..Limits::FIELD };
+    let mut there = End::open(limits).await;
+    for _ in 0..500 {
+        let short = [there.connect().await, there.connect().await, there.connect().await];
+        drop(short);
+    }
+    let mut member = there.member().await;
+    assert!(stays(&mut member).await);
+    assert_eq!(there.links.counts().refused, 0);
+}
+
 #[tokio::test]
 async fn silence_within_a_frame_closes_a_link_but_not_a_lifeline() {
     let limits = Limits { silence: SHORT, hello_within: SHORT, ..Limits::FIELD };

@@ -20,6 +20,7 @@
 //! messages as there are members. There a frame of an unproven process counts at once, with these
 //! exceptions:
 //! - a voter acts only on tenure messages of proven processes;
+//! - a holder of tenure yields only to a proven process;
 //! - a connection is kept only for a proven process;
 //! - a member younger than [`YOUNG_FOR`] names a leader, and believes its tenure, only when the
 //!   leader has answered;
@@ -253,6 +254,9 @@ impl Group {
             Body::CentreMessage { .. } | Body::HostMessage { .. } => self.is_proven(sender.id),
             _ if self.is_strict() => true,
             Body::Tenure { to, .. } => to == self.me.id || to == sender.id,
+            // A holder gives up on a claim of a higher fence, which may be a recording from before
+            // the group was founded anew.
+            Body::Holds { .. } if self.tenure.fence().is_some() => true,
             Body::Holds { .. } | Body::Transfer { .. } => {
                 self.leader_probe.is_some() && (self.is_young(now) || self.is_among_few(sender.id))
             }

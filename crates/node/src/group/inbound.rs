@@ -223,6 +223,9 @@ impl Group {
                 if self.shares_authority(sender, authority) {
                     let store = &self.tenure.authority;
                     store.hear_fence(sender.id, authority, Fence(fence), lasts_ns > 0);
+                    if self.refuses_far_fence(sender.id, Fence(fence)) {
+                        return;
+                    }
                     self.on_holds(now, sender.id, fence, Duration(lasts_ns));
                     self.yield_to_fence(now, sender.id, Fence(fence), out);
                     self.note_transferee(now, sender.id, Fence(fence), out);

@@ -24,7 +24,7 @@ mod waiters;
 
 use std::collections::VecDeque;
 
-use hustings_protocol::tenure::{Fence, Message, Request};
+use hustings_protocol::tenure::{Fence, Message, Request, counter};
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::watch;
 
@@ -53,6 +53,9 @@ const CALLS_IN: Duration = Duration::from_millis(200);
 
 /// The time that a nominee may be without tenure before it reports why.
 pub(super) const EXPLAIN_EVERY: Duration = Duration::from_secs(3);
+
+/// The highest fence that can ever be granted.
+const HIGHEST_FENCE: Fence = Fence(counter::last_of_era(counter::LAST_ERA << counter::COUNT_BITS));
 
 /// The number of refusals that the status shows.
 const MOST_REFUSALS: usize = 8;
@@ -188,6 +191,12 @@ impl TenureState {
     /// Returns the fence under which this member may act.
     pub(super) fn fence(&self) -> Option<Fence> {
         self.fence
+    }
+
+    /// Shows a fence that no authority granted.
+    #[cfg(test)]
+    pub(super) fn show_fence(&mut self, fence: Fence) {
+        self.fence = Some(fence);
     }
 
     pub(super) fn note_refusal(&mut self, at: Instant, why: &str) -> bool {
@@ -362,14 +371,29 @@ impl Group {
         self.pass_stand_aside(now, out);
     }
 
-    /// Counts a fence that another member announces and that the store cannot have granted.
+    /// Returns true if `by` announces a fence that cannot have been granted, compared with that of
+    /// the holder here. Such a fence ends no tenure: any process with the key can make one up. A
+    /// fence of a later era counts, because people begin eras.
+    pub(super) fn refuses_far_fence(&mut self, by: MemberId, fence: Fence) -> bool {
+        let holder = self.tenure.fence.or(self.tenure.holder().map(|it| it.1));
+        let known = holder.filter(|it| counter::era_of(it.0) == counter::era_of(fence.0));
+        let reach = known.map(|it| Fence(counter::reach_of(it.0)));
+        let is_far = reach.is_some_and(|it| fence > it) || !counter::is_lawful(fence.0);
+        // A lease client judges by all that it knows, and reports it.
+        if is_far && !self.tenure.voters.is_empty() {
+            self.note_far_fence(by, fence, reach.unwrap_or(HIGHEST_FENCE));
+        }
+        is_far
+    }
+
+    /// Counts a fence that another member announces and that nobody can have granted.
     fn note_far_fence(&mut self, by: MemberId, fence: Fence, reach: Fence) {
         self.counters.far_fences += 1;
         if self.counters.far_fences == 1 {
             tracing::warn!(
-                "group `{}`: `{}` is heard to hold fence {fence}, but by all that the store told and members held no fence above {reach} can \
-                 have been granted: it does not count; if the store has not counted that far, a member makes fences up: change the \
-                 key on all members",
+                "group `{}`: `{}` is heard to hold fence {fence}, but by all that is known here no fence above {reach} can have been \
+                 granted: it does not count; unless a store has counted that far, a member makes fences up: change the key on all \
+                 members",
                 self.config.name,
                 self.describe(by).name
             );

@@ -1,7 +1,9 @@
 //! Claims of other members that must not count for more than they are.
 
 use hustings_protocol::announce::Takeover;
-use hustings_protocol::tenure::{Ballot, BallotOwner, Fence, Message, Question, Refused, Saved};
+use hustings_protocol::tenure::{
+    Ballot, BallotOwner, Fence, Message, Question, Refused, Saved, counter,
+};
 use hustings_protocol::{Duration, Instant};
 
 use super::tenure::TTL;
@@ -152,6 +154,31 @@ fn holder_gives_up_on_a_claim_of_its_fence_or_a_higher_one() {
         field.post(holder, out);
         field.run(TTL * 10);
         assert_eq!(field.settled_on(&ALL).0 != holder, gives_up);
+    }
+}
+
+/// A process with the key announces a fence that no voter can have granted. A fence of a later era
+/// counts, because people begin eras.
+#[test]
+fn holder_does_not_yield_to_an_invented_fence() {
+    for (theirs, gives_up) in [
+        ((|fence| counter::reach_of(fence) + 1) as fn(u64) -> u64, false),
+        (|_| u64::MAX, false),
+        (|fence| counter::last_of_era(fence) + 1, true),
+    ] {
+        let mut field = Field::fenced(Takeover::Never);
+        let (leader, fence) = field.settled_on(&ALL);
+        let follower = (leader + 2) % 5;
+        field.act((leader + 1) % 5, |liar, now, out| {
+            let (fence, authority) = (theirs(fence), liar.tenure.authority.id());
+            liar.broadcast(now, &Body::Holds { fence, lasts_ns: TTL.0, authority }, out);
+        });
+        field.run(DELAY * 4);
+        assert_eq!(field.holders().is_empty(), gives_up, "{theirs:?}");
+        if !gives_up {
+            assert_eq!((field.fence(leader), field.fence(follower)), (Some(fence), Some(fence)));
+            assert_eq!(field.members[leader].counters.far_fences, 1);
+        }
     }
 }
 
