@@ -217,7 +217,7 @@ async fn ended_connections_keep_no_member_out() {
     }
     let mut member = there.member().await;
     assert!(stays(&mut member).await);
-    assert_eq!(there.links.counts().refused, 0);
+    assert_eq!(count(&there.links.counts.refused), 0);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hustings_protocol::announce::{Correction, Heartbeat, Takeover};
 use hustings_protocol::config::Reports;
 use hustings_protocol::council::{Refill, Search};
-use hustings_protocol::probabilistic::{Introduction, LastRound, Recall, Reply};
+use hustings_protocol::probabilistic::{Introduction, LastRound, Recall, ReplyRule};
 use hustings_protocol::wagner::Ring;
 use hustings_protocol::wagner::subset::{Compare, Selection};
 use hustings_sim::LossModel;
@@ -140,7 +140,7 @@ impl Named for Recall {
     ];
 }
 
-impl Named for Reply {
+impl Named for ReplyRule {
     const NAMES: Names<Self> = &[
         (Self::Worse, "worse", "Members whose choice is worse"),
         (

@@ -1,7 +1,8 @@
 //! The identities of members in a line of a trace, wherever they stand.
 
-use hustings_protocol::trace::IDENTITY_FIELDS;
-use hustings_protocol::{MemberId, Outcome, Refused};
+use hustings_protocol::tenure::TenureOutcome;
+use hustings_protocol::trace::{AnyOutcome, IDENTITY_FIELDS};
+use hustings_protocol::{ElectionOutcome, MemberId, Refused};
 use serde_json::Value;
 
 use super::source::Read;
@@ -14,8 +15,10 @@ pub(super) fn identities(line: &mut Read, each: &mut impl FnMut(&mut MemberId)) 
     let plain = [&mut line.member, &mut line.from, &mut line.to, &mut line.joined, &mut line.left];
     plain.into_iter().flatten().for_each(&mut *each);
     match &mut line.outcome {
-        Some(Outcome::Nominee(nominee)) => each(&mut nominee.id),
-        Some(Outcome::TenureRefused(Refused::Held { holder, .. })) => each(holder),
+        Some(AnyOutcome::Election(ElectionOutcome::Nominee(nominee))) => each(&mut nominee.id),
+        Some(AnyOutcome::Tenure(TenureOutcome::Refused(Refused::Held { holder, .. }))) => {
+            each(holder);
+        }
         Some(_) | None => {} // these name no member
     }
     if let Some(message) = &mut line.message {

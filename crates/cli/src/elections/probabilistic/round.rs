@@ -1,6 +1,6 @@
 //! Closed forms of one round, and the choice of K.
 
-use hustings_protocol::probabilistic::{Introduction, Recall, Reply};
+use hustings_protocol::probabilistic::{Introduction, Recall, ReplyRule};
 use hustings_sim::Detection;
 use hustings_theory::probabilistic::adaptive::{OutOfReach, smallest_k};
 use hustings_theory::probabilistic::{Model, cost, detection, factors, success};
@@ -69,8 +69,8 @@ pub(super) fn closed_form(
         ("detection_bound_printed", detection::detection_bound_printed(model, k)),
     ]);
     match election.reply {
-        Reply::Worse => form.add([("unicasts_bound", cost::unicasts_bound(model, k))]),
-        Reply::Once | Reply::Literal => form.missing.push("unicasts_bound"),
+        ReplyRule::Worse => form.add([("unicasts_bound", cost::unicasts_bound(model, k))]),
+        ReplyRule::Once | ReplyRule::Literal => form.missing.push("unicasts_bound"),
     }
     if election.target.is_some() {
         let multicasts = cost::multicasts_bound(model, k);
