@@ -48,17 +48,17 @@ const OUR_VARIABLES: &[u8] = b"HUSTINGS_";
 /// descendants.
 #[derive(Debug)]
 pub(super) struct GuardianClient {
-    guardian: Voice,
-    warden: Voice,
+    guardian: WatcherHandle,
+    warden: WatcherHandle,
     /// `None` if both have ended.
     watchers: Option<Watchers>,
     guardian_timeout: GuardianTimeout,
     pings: Interval,
 }
 
-/// The reports of one watcher.
+/// One watcher as the agent sees it: its reports, and its answers to pings.
 #[derive(Debug)]
-struct Voice {
+struct WatcherHandle {
     reports: Lines<BufReader<UnixStream>>,
     /// True if it has closed its socket.
     has_ended: bool,
@@ -125,8 +125,8 @@ impl GuardianClient {
             writeln!(warden, "{until}")?;
             guardian_timeout.on_order(&until, clock::now());
         }
-        let (socket, guardian) = Voice::of(guardian)?;
-        let (warden_socket, warden) = Voice::of(warden)?;
+        let (socket, guardian) = WatcherHandle::of(guardian)?;
+        let (warden_socket, warden) = WatcherHandle::of(warden)?;
         let mut pings = interval(PING_EVERY);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
 
@@ -300,16 +300,16 @@ fn command_line(workload: &Workload, leadership: &Leadership, term: Option<Term>
     line
 }
 
-impl Voice {
+impl WatcherHandle {
     /// Wraps a socket. Returns its reports, and the socket itself for orders.
     fn of(socket: Socket) -> io::Result<(Socket, Self)> {
         socket.set_nonblocking(true)?;
-        let voice = Self {
+        let handle = Self {
             reports: BufReader::new(UnixStream::from_std(socket.try_clone()?)?).lines(),
             has_ended: false,
             heartbeat: Heartbeat::default(),
         };
-        Ok((socket, voice))
+        Ok((socket, handle))
     }
 
     /// Pings the watcher, unless it has ended. Returns the reaction to its silence.
