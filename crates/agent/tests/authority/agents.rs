@@ -11,8 +11,8 @@ use hustings_protocol::Instant;
 
 use crate::house::House;
 use crate::member::TTL;
-use crate::process::Home;
 use crate::watcher::Watcher;
+use hustings_testkit::Scratch;
 
 /// Far longer than anything here takes. A test that takes longer has failed. Voters that were away
 /// stay silent for a ttl. Members that could not acquire tenure in that time stand aside for ten
@@ -109,8 +109,8 @@ impl Agents {
     }
 
     /// Starts agents, each with its own state directory in `home`.
-    pub(crate) async fn start_in(ground: &impl Ground, group: &str, home: &Home) -> Self {
-        let state = |name: &str| format!("state = \"{}\"", home.path(name).display());
+    pub(crate) async fn start_in(ground: &impl Ground, group: &str, home: &Scratch) -> Self {
+        let state = |name: &str| format!("state = \"{}\"", home.join(name).display());
         Self::start_with(ground, group, |_| String::new(), state).await
     }
 

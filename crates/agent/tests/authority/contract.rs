@@ -15,9 +15,9 @@ use crate::house::House;
 use crate::member::{
     ANSWER_WITHIN, Group, Member, PATIENCE, TTL, first_to_gain, pass, terms, until,
 };
-use crate::process::Home;
 use crate::proxy::Proxy;
 use crate::watcher::Watcher;
+use hustings_testkit::Scratch;
 
 /// The longest delay between the end of a tenure that is not released and the next: the store looks
 /// for expired leases only from time to time, members wait in doubt, and the machine may be busy.
@@ -374,7 +374,7 @@ pub(crate) async fn restored_under_agents<H: House>(name: &str) {
 pub(crate) async fn set_back_by_one_tenure<H: House>(name: &str) {
     let group = named("set-back", name);
     let mut house = H::open().await;
-    let home = Home::new();
+    let home = Scratch::new("hustings-authority");
     begin(&house, &group).await;
     house.copy().await;
     let mut agents = Agents::start_in(&house, &group, &home).await;

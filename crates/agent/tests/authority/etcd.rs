@@ -12,14 +12,14 @@ use tokio::task::JoinSet;
 
 use crate::house::House;
 use crate::member::{ANSWER_WITHIN, Group, Member, PATIENCE, TTL, first_to_gain, pass, terms};
-use crate::process::{Home, Server, find_program, free_port};
 use crate::{common, contract};
+use hustings_testkit::{Scratch, Server, etcd_server, find_program, free_port};
 
 /// An etcd cluster. Members have only some of its servers as endpoints, the first included.
 struct EtcdHouse<const SERVERS: usize, const ENDPOINTS: usize> {
     servers: Vec<Server>,
     ports: Vec<u16>,
-    home: Home,
+    home: Scratch,
 }
 
 type Alone = EtcdHouse<1, 1>;
@@ -52,7 +52,7 @@ impl<const SERVERS: usize, const ENDPOINTS: usize> EtcdHouse<SERVERS, ENDPOINTS>
     }
 
     /// Kills all servers, applies `act` to their data, and restarts them.
-    async fn with_all_killed(&mut self, act: impl Fn(&Home)) {
+    async fn with_all_killed(&mut self, act: impl Fn(&Scratch)) {
         for server in &mut self.servers {
             server.kill();
         }
@@ -66,36 +66,19 @@ impl<const SERVERS: usize, const ENDPOINTS: usize> EtcdHouse<SERVERS, ENDPOINTS>
 
 impl<const SERVERS: usize, const ENDPOINTS: usize> House for EtcdHouse<SERVERS, ENDPOINTS> {
     async fn open() -> Self {
-        let program = find_program("etcd", "etcd-server", Vec::new());
-        let home = Home::new();
+        let home = Scratch::new("hustings-authority");
         let mut house =
             Self { servers: Vec::new(), ports: (0..SERVERS).map(|_| free_port()).collect(), home };
         let peer_table: Vec<String> = (0..SERVERS).map(|_| address(free_port())).collect();
         let named = peer_table.iter().enumerate();
         let cluster: Vec<String> = named.map(|(nth, peer)| format!("s{nth}={peer}")).collect();
-        std::fs::create_dir(house.home.path("data")).unwrap();
+        std::fs::create_dir(house.home.join("data")).unwrap();
         for (nth, peer) in peer_table.iter().enumerate() {
             let clients = address(house.ports[nth]);
-            let data = house.home.path("data").join(nth.to_string());
-            let command = [
-                program.to_str().unwrap(),
-                "--name",
-                &format!("s{nth}"),
-                "--data-dir",
-                data.to_str().unwrap(),
-                "--listen-client-urls",
-                &clients,
-                "--advertise-client-urls",
-                &clients,
-                "--listen-peer-urls",
-                peer,
-                "--initial-advertise-peer-urls",
-                peer,
-                "--initial-cluster",
-                &cluster.join(","),
-            ];
-            let command = command.map(str::to_owned).to_vec();
-            let log = house.home.path(&format!("log-{nth}"));
+            let data = house.home.join("data").join(nth.to_string());
+            let command =
+                etcd_server(&format!("s{nth}"), &data, &clients, peer, &cluster.join(","));
+            let log = house.home.join(format!("log-{nth}"));
             house.servers.push(Server::start(command, log));
         }
         house.ready().await;
@@ -143,14 +126,14 @@ impl<const SERVERS: usize, const ENDPOINTS: usize> House for EtcdHouse<SERVERS, 
     }
 
     async fn copy(&mut self) {
-        let copy = |home: &Home| copy_directory(&home.path("data"), &home.path("copy"));
+        let copy = |home: &Scratch| copy_directory(&home.join("data"), &home.join("copy"));
         self.with_all_killed(copy).await;
     }
 
     async fn restore(&mut self) {
-        let put_back = |home: &Home| {
-            std::fs::remove_dir_all(home.path("data")).unwrap();
-            std::fs::rename(home.path("copy"), home.path("data")).unwrap();
+        let put_back = |home: &Scratch| {
+            std::fs::remove_dir_all(home.join("data")).unwrap();
+            std::fs::rename(home.join("copy"), home.join("data")).unwrap();
         };
         self.with_all_killed(put_back).await;
     }
@@ -415,8 +398,8 @@ async fn etcd_refusals_quote_the_server_and_name_a_remedy() {
 }
 
 /// Runs `openssl req`, which creates a key and a certificate of that name in `home`.
-fn make_certificate(home: &Home, name: &str, arguments: &[&str]) {
-    let [key, certificate] = [".key", ".pem"].map(|end| home.path(&format!("{name}{end}")));
+fn make_certificate(home: &Scratch, name: &str, arguments: &[&str]) {
+    let [key, certificate] = [".key", ".pem"].map(|end| home.join(&format!("{name}{end}")));
     let mut command = Command::new(find_program("openssl", "openssl", Vec::new()));
     command
         .args(["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"])
@@ -432,8 +415,8 @@ fn make_certificate(home: &Home, name: &str, arguments: &[&str]) {
 
 #[tokio::test]
 async fn etcd_over_tls_is_trusted_only_by_its_ca() {
-    let home = Home::new();
-    let path = |name: &str| home.path(name).to_str().unwrap().to_owned();
+    let home = Scratch::new("hustings-authority");
+    let path = |name: &str| home.join(name).to_str().unwrap().to_owned();
     make_certificate(&home, "ca", &[]);
     make_certificate(&home, "stranger", &[]);
     let signed = [
@@ -449,30 +432,15 @@ async fn etcd_over_tls_is_trusted_only_by_its_ca() {
     make_certificate(&home, "server", &signed);
     let clients = format!("https://127.0.0.1:{}", free_port());
     let peer_table = address(free_port());
-    let program = find_program("etcd", "etcd-server", Vec::new());
-    let command = [
-        program.to_str().unwrap(),
-        "--data-dir",
-        &path("data"),
-        "--cert-file",
-        &path("server.pem"),
-        "--key-file",
-        &path("server.key"),
-        "--listen-client-urls",
-        &clients,
-        "--advertise-client-urls",
-        &clients,
-        "--listen-peer-urls",
-        &peer_table,
-        "--initial-advertise-peer-urls",
-        &peer_table,
-        "--initial-cluster",
-        &format!("default={peer_table}"),
-    ];
-    let mut server = Server::start(command.map(str::to_owned).to_vec(), home.path("log"));
+    let cluster = format!("default={peer_table}");
+    let data = home.join("data");
+    let mut command = etcd_server("default", &data, &clients, &peer_table, &cluster);
+    let keys = ["--cert-file", &path("server.pem"), "--key-file", &path("server.key")];
+    command.extend(keys.map(str::to_owned));
+    let mut server = Server::start(command, home.join("log"));
     let store = |ca: &str| {
         let config =
-            EtcdConfig { endpoints: vec![clients.clone()], login: None, ca: Some(home.path(ca)) };
+            EtcdConfig { endpoints: vec![clients.clone()], login: None, ca: Some(home.join(ca)) };
         Etcd::new(config, &terms("g", "anna", 0)).unwrap()
     };
     let mut trusting = store("ca.pem");

@@ -7,7 +7,7 @@ use hustings_agent::authority::store::Store;
 use tokio::time::timeout;
 
 use crate::member::PATIENCE;
-use crate::process::Server;
+use hustings_testkit::Server;
 
 /// The interval between two questions to a server that is starting.
 const ASK_EVERY: Duration = Duration::from_millis(20);

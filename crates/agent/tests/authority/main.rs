@@ -20,13 +20,10 @@ mod agents;
 mod common;
 mod contract;
 mod etcd;
-#[path = "../../../supervise/tests/processes/example.rs"]
-mod example;
 mod house;
 mod member;
 mod pooler;
 mod postgres;
-mod process;
 mod proxy;
 mod standby;
 mod voters;

@@ -9,22 +9,22 @@ use tokio::net::TcpStream;
 use crate::contract;
 use crate::house::House;
 use crate::postgres::PostgresHouse;
-use crate::process::{Home, Server, as_nobody, find_program, free_port};
+use hustings_testkit::{Scratch, Server, as_nobody, find_program, free_port};
 
 struct PoolerHouse {
     postgres: PostgresHouse,
     pooler: Server,
     port: u16,
-    _home: Home,
+    _home: Scratch,
 }
 
 impl House for PoolerHouse {
     async fn open() -> Self {
         let postgres = PostgresHouse::open().await;
         let program = find_program("pgbouncer", "pgbouncer", vec!["/usr/sbin".into()]);
-        let home = Home::new();
+        let home = Scratch::new("hustings-authority");
         let (port, behind) = (free_port(), postgres.port());
-        let config = home.path("pgbouncer.ini");
+        let config = home.join("pgbouncer.ini");
         // There are fewer sessions than members, so members have to share them.
         let settings = format!(
             "[databases]\n* = host=127.0.0.1 port={behind} user=hustings\n\
@@ -35,7 +35,7 @@ impl House for PoolerHouse {
         let mut command = as_nobody(&config);
         command.extend([program, config].map(|it| it.to_str().unwrap().to_owned()));
         let mut house =
-            Self { postgres, pooler: Server::start(command, home.path("log")), port, _home: home };
+            Self { postgres, pooler: Server::start(command, home.join("log")), port, _home: home };
         house.ready().await;
         house
     }

@@ -1,7 +1,5 @@
 //! The contract with a real PostgreSQL, and the function that guards the user's own transactions.
 
-use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use hustings_agent::authority::StoreTerms;
@@ -11,13 +9,13 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use crate::house::House;
 use crate::member::{PATIENCE, terms};
-use crate::process::{Home, Server, as_nobody, find_program, free_port};
 use crate::{common, contract};
+use hustings_testkit::{Scratch, Server, free_port, postgres_server};
 
 pub(crate) struct PostgresHouse {
     server: Server,
     port: u16,
-    _home: Home,
+    _home: Scratch,
 }
 
 impl PostgresHouse {
@@ -50,39 +48,15 @@ pub(crate) async fn rows(client: &Client, query: &str) -> Vec<String> {
     texts.collect()
 }
 
-/// Returns the directories of the server's programs on Debian, one per version.
-fn programs() -> Vec<PathBuf> {
-    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
-    versions.flatten().map(|it| it.path().join("bin")).collect()
-}
-
 impl House for PostgresHouse {
     async fn open() -> Self {
-        let home = Home::new();
+        let home = Scratch::new("hustings-authority");
         let port = free_port();
-        let data = home.path("data");
-        std::fs::create_dir(&data).unwrap();
-        let nobody = as_nobody(&data);
-        let data = data.to_str().unwrap();
-        let program = |name| {
-            let program = find_program(name, "postgresql", programs());
-            program.to_str().unwrap().to_owned()
-        };
-        let as_nobody = |command: &[&str]| -> Vec<String> {
-            let command = command.iter().map(|&it| it.to_owned());
-            nobody.iter().cloned().chain(command).collect()
-        };
-        let initdb = program("initdb");
-        let make = [&initdb, "-D", data, "-U", "hustings", "-A", "trust", "-N", "-E", "UTF8"];
-        let make = as_nobody(&make);
-        let made = Command::new(&make[0]).args(&make[1..]).output().unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-
-        let (postgres, port_text) = (program("postgres"), port.to_string());
+        let mut command = postgres_server(home.path(), "127.0.0.1", port, "samehost");
         // The writes of a killed server are safe in the kernel. They need not reach the disk here.
-        let run = [&postgres, "-D", data, "-p", &port_text, "-h", "127.0.0.1", "-k", data, "-F"];
+        command.push("-F".to_owned());
         let mut house =
-            Self { server: Server::start(as_nobody(&run), home.path("log")), port, _home: home };
+            Self { server: Server::start(command, home.join("log")), port, _home: home };
         house.ready().await;
         house
     }

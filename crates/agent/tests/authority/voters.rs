@@ -8,8 +8,8 @@ use hustings_protocol::tenure::Durable;
 
 use crate::agents::{Ground, configured, parsed};
 use crate::common;
-use crate::example::example;
-use crate::process::{Home, Server};
+use hustings_testkit::observe::example;
+use hustings_testkit::{Scratch, Server};
 
 const VOTERS: [&str; 3] = ["v", "w", "x"];
 const SETTING: &str = "voters = [\"v\", \"w\", \"x\"]";
@@ -17,7 +17,7 @@ const SETTING: &str = "voters = [\"v\", \"w\", \"x\"]";
 /// Three members that vote and do not campaign.
 struct Voters {
     servers: Vec<Server>,
-    _home: Home,
+    _home: Scratch,
 }
 
 impl Voters {
@@ -31,10 +31,10 @@ impl Ground for Voters {
 
     async fn set_up(group: &str) -> Self {
         let program = example("configured").to_str().unwrap().to_owned();
-        let home = Home::new();
+        let home = Scratch::new("hustings-authority");
         let mut servers = Vec::new();
         for name in VOTERS {
-            let state = home.path(name);
+            let state = home.join(name);
             fs::create_dir(&state).unwrap();
             let own = format!("state = \"{}\"", state.display());
             let setting = format!("campaign = false\n{SETTING}");
@@ -44,10 +44,10 @@ impl Ground for Voters {
                 panic!("voters vote");
             };
             VoterFile::reset(&state, quorum.vote(group, name), Durable::FOUNDING).unwrap();
-            let path = home.path(&format!("{name}.toml"));
+            let path = home.join(&format!("{name}.toml"));
             fs::write(&path, text).unwrap();
             let path = path.to_str().unwrap().to_owned();
-            let log = home.path(&format!("{name}.log"));
+            let log = home.join(&format!("{name}.log"));
             servers.push(Server::start(vec![program.clone(), path], log));
         }
         Self { servers, _home: home }

@@ -1,18 +1,19 @@
 //! A program with a death witness.
 
 use std::io::Write;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use hustings_testkit::Process;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::processes::{PATIENCE, TREE, Voter, eventually, example, lines_of, pid};
+use crate::processes::{PATIENCE, TREE, Voter, eventually, example, pid};
 
 /// A running program. It is killed when dropped.
 pub(crate) struct Kept {
     /// The process that was started: the death witness.
-    process: Child,
+    process: Process,
     pub(crate) worker: Pid,
     stdin: ChildStdin,
     lines: Receiver<String>,
@@ -29,17 +30,12 @@ impl Kept {
 
     /// Starts a program by a given command line.
     pub(crate) fn start_by(mut line: Command, how: &str) -> Self {
-        let mut process = line
-            .arg(how)
-            .env("TREE", TREE)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the program starts");
+        line.arg(how).env("TREE", TREE);
+        line.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = Process::spawn(&mut line).expect("the program starts");
         let stdin = process.stdin.take().expect("it is piped");
-        let lines = lines_of(process.stdout.take().expect("it is piped"));
-        let mut kept = Self { worker: Pid::from_child(&process), process, stdin, lines };
+        let lines = process.lines().expect("it is piped");
+        let mut kept = Self { worker: process.pid(), process, stdin, lines };
         assert_eq!(kept.line(), "up");
         kept.worker = pid(&kept.line());
         assert_eq!(pid(&kept.line()), kept.death_witness());
@@ -47,7 +43,7 @@ impl Kept {
     }
 
     pub(crate) fn death_witness(&self) -> Pid {
-        Pid::from_child(&self.process)
+        self.process.pid()
     }
 
     pub(crate) fn tell(&mut self, line: &str) {
@@ -86,14 +82,6 @@ impl Kept {
     pub(crate) fn code(&mut self) -> Option<i32> {
         let status = eventually(|| self.process.try_wait().expect("it is our child"));
         status.code()
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        // The process may already have ended.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

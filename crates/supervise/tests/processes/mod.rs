@@ -1,17 +1,13 @@
 //! Observes processes from outside, and provides a voter that receives last wills.
 
-mod example;
-
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use hustings_testkit::observe;
 use rustix::process::Pid;
 
-pub(crate) use example::example;
-pub(crate) use hustings_testkit::line_reader::read as lines_of;
 pub(crate) use hustings_testkit::observe::{
-    PATIENCE, assert_gone, eventually, is_running, pid, state,
+    PATIENCE, assert_gone, eventually, example, is_running, pid, state,
 };
 
 /// A short wait.

@@ -7,24 +7,25 @@ use std::os::fd::BorrowedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use hustings_protocol::{Duration as Span, Instant};
 use hustings_system::clock;
+use hustings_testkit::{Process, line_reader};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::processes::{PATIENCE, SHORT, Voter, eventually, example, lines_of, pid, state};
+use crate::processes::{PATIENCE, SHORT, Voter, eventually, example, pid, state};
 
 /// A time longer than any test.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
 
 /// A running agent. It is killed when dropped.
 pub(crate) struct Agent {
-    process: Child,
+    process: Process,
     socket: BufReader<UnixStream>,
     lines: Receiver<String>,
     complaints: Receiver<String>,
@@ -97,24 +98,22 @@ impl Agent {
         let address = SocketAddr::from_abstract_name(&name).expect("the name is short");
         let listener = UnixListener::bind_addr(&address).expect("the name is free");
 
-        let mut process = line
-            .args([&name, mode, at_end])
+        line.args([&name, mode, at_end])
             .args([settle, grace].map(|span| span.as_millis().to_string()))
             .args(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the agent starts");
+            .stderr(Stdio::piped());
+        let mut process = Process::spawn(&mut line).expect("the agent starts");
         listener.set_nonblocking(true).expect("sockets can be");
         let (socket, _) = eventually(|| listener.accept().ok());
         socket.set_read_timeout(Some(PATIENCE)).expect("not zero, so allowed");
-        let output = process.stdout.take().expect("it is piped");
+        let lines = process.lines().expect("it is piped");
         let complaints = process.stderr.take().expect("it is piped");
         let mut agent = Self {
             socket: BufReader::new(socket),
-            lines: lines_of(output),
-            complaints: lines_of(complaints),
+            lines,
+            complaints: line_reader::read(complaints),
             stdin: process.stdin.take(),
             process,
         };
@@ -209,11 +208,11 @@ impl Agent {
     }
 
     pub(crate) fn pid(&self) -> Pid {
-        Pid::from_child(&self.process)
+        self.process.pid()
     }
 
     pub(crate) fn send(&self, signal: Signal) {
-        kill_process(self.pid(), signal).expect("the agent lives");
+        self.process.signal(signal).expect("the agent lives");
     }
 
     /// Waits for the end of the agent. Returns its exit code and the complete standard error.
@@ -233,14 +232,6 @@ impl Agent {
     /// Waits for the end of the agent, and returns its exit code.
     pub(crate) fn code(self) -> Option<i32> {
         self.end().0
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        // The agent may already have ended.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

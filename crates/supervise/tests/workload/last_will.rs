@@ -3,15 +3,16 @@
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use hustings_protocol::Duration;
 use hustings_system::clock;
+use hustings_testkit::Process;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::agent::{Agent, LONG, hand_over, program, stop};
 use crate::processes::{
-    PATIENCE, SHORT, TREE, Voter, assert_gone, eventually, is_running, lines_of, parent, pid, state,
+    PATIENCE, SHORT, TREE, Voter, assert_gone, eventually, is_running, parent, pid, state,
 };
 
 /// A script that prints its own process id, then those of [`TREE`], and waits.
@@ -138,16 +139,15 @@ fn agent_whose_guardian_and_warden_were_killed_releases_nothing() {
 /// the agent's.
 struct Scene {
     agent: Option<UnixStream>,
-    stand_in: Child,
-    guardian: Child,
+    stand_in: Process,
+    _guardian: Process,
     command: Vec<Pid>,
 }
 
 impl Scene {
     fn set(voter: &Voter) -> Self {
-        let stand_in = Command::new("sleep").arg("1000").spawn();
-        let stand_in = stand_in.expect("sleep starts");
-        let witness = pidfd_open(Pid::from_child(&stand_in), PidfdFlags::empty());
+        let stand_in = Process::spawn(Command::new("sleep").arg("1000")).expect("sleep starts");
+        let witness = pidfd_open(stand_in.pid(), PidfdFlags::empty());
         let (mut agent, theirs) = UnixStream::pair().expect("sockets can be had");
         let (stdin, witness) = (std::io::stdin(), witness.expect("it lives"));
         hand_over(&agent, &[stdin.as_fd(), witness.as_fd()]);
@@ -156,26 +156,16 @@ impl Scene {
         let farewell = "6661726577656c6c";
         writeln!(agent, "until {} {}", until.0, span.0).expect("it is open");
         writeln!(agent, "words {} {farewell} .", voter.address()).expect("it is open");
-        let mut guardian = Command::new(program())
+        let mut guardian = Command::new(program());
+        guardian
             .args(["__guardian", "3600000", "sh", "-c", TREE])
             .stdin(OwnedFd::from(theirs))
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the guardian starts");
-        let lines = lines_of(guardian.stdout.take().expect("it is piped"));
+            .stdout(Stdio::piped());
+        let mut guardian = Process::spawn(&mut guardian).expect("the guardian starts");
+        let lines = guardian.lines().expect("it is piped");
         let next = |_| pid(&lines.recv_timeout(PATIENCE).expect("another line"));
         let command = (0..3).map(next).collect();
-        Self { agent: Some(agent), stand_in, guardian, command }
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        // The processes may already have ended.
-        for process in [&mut self.stand_in, &mut self.guardian] {
-            let _ = process.kill();
-            let _ = process.wait();
-        }
+        Self { agent: Some(agent), stand_in, _guardian: guardian, command }
     }
 }
 

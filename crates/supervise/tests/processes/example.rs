@@ -1,3 +1,0 @@
-//! Programs that tests run.
-
-pub(crate) use hustings_testkit::observe::example;
