@@ -7,21 +7,16 @@ mod contest;
 mod counts;
 mod kills;
 mod lock_comparison;
+mod meters;
 mod stores;
-mod syncs;
-mod tenure_time;
 mod times;
-mod wire;
 pub(crate) mod worker;
 
-use std::path::Path;
-
-use super::Options;
 use super::hosts::Hosts;
 use super::programs::release;
 use super::table::Report;
 use super::testbed::{MEMBERS, Testbed};
-use crate::Result;
+use crate::{Options, Result};
 use contest::Setup;
 use lock_comparison::LockMethod;
 use stores::Stores;
@@ -40,7 +35,8 @@ pub(super) fn run(options: &Options) -> Result<()> {
         // New stores each time: what one method left behind would expire and be written to disk
         // while the next one is counted.
         let stores = Stores::open(&hosts, MEMBERS)?;
-        counts::run(setup(&hosts, &stores, &program), **method, &mut table)?;
+        let setup = Setup { testbed: Testbed::new(&hosts, &program), stores: &stores };
+        counts::run(setup, **method, &mut table)?;
     }
     for line in HOW_IT_IS_COUNTED.lines() {
         table.note(line);
@@ -51,7 +47,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let stores = Stores::open(&hosts, MEMBERS)?;
     for method in &chosen {
         let trials = method.trials(options.trials);
-        let setup = setup(&hosts, &stores, &program);
+        let setup = Setup { testbed: Testbed::new(&hosts, &program), stores: &stores };
         times::run(setup, **method, trials, &mut table)?;
     }
     for line in HOW_IT_IS_TIMED.lines() {
@@ -67,11 +63,7 @@ pub(super) fn run_kills(
     report: &mut Report,
 ) -> Result<()> {
     let stores = Stores::none(testbed.hosts);
-    kills::run(setup(testbed.hosts, &stores, testbed.program), options, report)
-}
-
-fn setup<'a>(hosts: &'a Hosts, stores: &'a Stores<'a>, program: &'a Path) -> Setup<'a> {
-    Setup { hosts, stores, program }
+    kills::run(Setup { testbed, stores: &stores }, options, report)
 }
 
 const HOW_IT_IS_COUNTED: &str = "\
@@ -86,5 +78,5 @@ etcdctl renews once when it begins, which is counted as a part of acquiring.";
 const HOW_IT_IS_TIMED: &str = "\
 From the start of the first of five processes, or from the blow, until the next command runs and says so;
 tenure: median and p95 until its member's log has the fence, to which the limits are. Overlaps: the former command still ran then.
-etcd grants no ttl below 2 s; etcdctl elect always asks for 60 s, and is not told if its reader dies.
+etcd grants no ttl below 2 s; etcdctl elect always asks for 60 s, and does not notice if its reader dies.
 An advisory lock lasts as long as its connection: a lost host keeps it until TCP gives up, after hours.";

@@ -6,15 +6,15 @@
 //! beside it.
 
 use std::net::{Ipv4Addr, UdpSocket};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use hustings_testkit::Process;
+use hustings_testkit::{Processes, this_program};
 
-use super::hosts::{Hosts, address, this_program};
-use super::measure::{cpu_ns, milliseconds, now_ns};
+use super::hosts::{Hosts, address};
+use super::measure::CpuMeter;
 use super::testbed::MEMBERS;
 use crate::Result;
 
@@ -70,14 +70,20 @@ pub(super) struct BaselineCost {
 impl BaselineCost {
     /// Measures one sender that multicasts every `every`, and receivers on all other hosts.
     pub(super) fn measure(hosts: &Hosts, every: Duration) -> Result<Self> {
-        let loops = Loops::start(hosts, every)?;
+        let mut loops = Processes::new(MEMBERS);
+        for index in 0..MEMBERS {
+            let mut command = hosts.command(index, this_program());
+            command.args(["baseline-loop", "--interface", &address(index)]).stdin(Stdio::null());
+            if index == 0 {
+                command.args(["--every-ms", &every.as_millis().to_string()]);
+            }
+            loops.start(index, &mut command)?;
+        }
         thread::sleep(SETTLE);
-        let (before, began) = (loops.cpu_ns()?, now_ns());
+        let pids = (0..MEMBERS).filter_map(|index| loops.get(index)).map(|it| it.id());
+        let meter = CpuMeter::begin(pids.collect())?;
         thread::sleep(WATCHED_FOR);
-        let (after, seconds) = (loops.cpu_ns()?, milliseconds(began, now_ns()) / 1e3);
-        let costs = before.iter().zip(&after);
-        let costs: Vec<f64> =
-            costs.map(|(before, after)| milliseconds(*before, *after) / seconds).collect();
+        let costs = meter.read()?;
         Ok(Self {
             sender: costs[0],
             receiver: costs[1..].iter().sum::<f64>() / (costs.len() - 1) as f64,
@@ -87,28 +93,6 @@ impl BaselineCost {
     /// Returns the mean over all hosts.
     pub(super) fn mean(self) -> f64 {
         (self.sender + self.receiver * (MEMBERS - 1) as f64) / MEMBERS as f64
-    }
-}
-
-/// The processes, the sender first. They end when dropped.
-struct Loops(Vec<Process>);
-
-impl Loops {
-    fn start(hosts: &Hosts, every: Duration) -> Result<Self> {
-        let mut loops = Self(Vec::new());
-        for index in 0..MEMBERS {
-            let mut command: Command = hosts.command(index, &this_program());
-            command.args(["baseline-loop", "--interface", &address(index)]);
-            if index == 0 {
-                command.args(["--every-ms", &every.as_millis().to_string()]);
-            }
-            loops.0.push(Process::spawn(command.stdin(Stdio::null()))?);
-        }
-        Ok(loops)
-    }
-
-    fn cpu_ns(&self) -> Result<Vec<u64>> {
-        self.0.iter().map(|child| cpu_ns(child.id())).collect()
     }
 }
 

@@ -1,16 +1,18 @@
-//! The cost of an idle group.
+//! The cost of members: of an idle group, and of many agents on one host.
 
+use std::thread;
 use std::time::Duration;
 
-use super::Options;
+use rustix::process::Signal;
+
 use super::baseline_loop::BaselineCost;
+use super::failover::USUAL;
 use super::hosts::Packets;
-use super::measure::{cpu_ns, milliseconds, now_ns, pss_mib};
-use super::members::Members;
+use super::measure::{milliseconds, now_ns, pss_mib};
+use super::members::{Members, Placement};
 use super::table::{Report, Verdict};
-use super::testbed::Testbed;
-use super::trials::USUAL;
-use crate::Result;
+use super::testbed::{PATIENCE, Testbed};
+use crate::{Options, Result};
 
 const IDLE: &str = "idle, announce 100 ms";
 const IDLE_FOR: Duration = Duration::from_secs(20);
@@ -83,23 +85,69 @@ pub(super) fn watch(
     members: &mut Members<'_>,
     span: Duration,
 ) -> Result<Vec<MemberCost>> {
-    let look = |members: &Members<'_>| -> Result<Vec<(u64, Packets)>> {
-        let look = |&it: &usize| Ok((cpu_ns(members.pid(it)?)?, testbed.hosts.packets(it)?));
-        members.everyone().iter().map(look).collect()
+    let packets = |members: &Members<'_>| -> Result<Vec<Packets>> {
+        members.everyone().into_iter().map(|host| testbed.hosts.packets(host)).collect()
     };
-    let (before, began) = (look(members)?, now_ns());
+    let (before, began, meter) = (packets(members)?, now_ns(), members.cpu_meter()?);
     members.listen_for(span);
-    let (after, seconds) = (look(members)?, milliseconds(began, now_ns()) / 1e3);
+    let (cpu_ms, after) = (meter.read()?, packets(members)?);
+    let seconds = milliseconds(began, now_ns()) / 1e3;
+    let pids = members.pids();
     let cost = |index: usize| -> Result<MemberCost> {
-        let ((cpu_before, packets_before), (cpu, packets)) = (before[index], after[index]);
         Ok(MemberCost {
-            cpu_ms: milliseconds(cpu_before, cpu) / seconds,
-            pss_mib: pss_mib(members.pid(index)?)?,
-            sent: (packets.sent - packets_before.sent) as f64 / seconds,
-            received: (packets.received - packets_before.received) as f64 / seconds,
+            cpu_ms: cpu_ms[index],
+            pss_mib: pss_mib(pids[index])?,
+            sent: (after[index].sent - before[index].sent) as f64 / seconds,
+            received: (after[index].received - before[index].received) as f64 / seconds,
         })
     };
     members.everyone().into_iter().map(cost).collect()
+}
+
+/// The number of agents on one host.
+const AGENTS: usize = 200;
+
+pub(super) fn run_many_agents(
+    testbed: Testbed<'_>,
+    options: &Options,
+    report: &mut Report,
+) -> Result<()> {
+    let title = "From the last one's being up to one leader; after SIGKILL of it; all together:";
+    let headings = ["elect ms", "again ms", "PSS MiB", "CPU ms/s"];
+    let row = [("200 agents on one host", ())];
+    let mut cpu_ms = 0.0;
+    let table = report.rows(options, title, &headings, &row, |()| {
+        let cells;
+        (cells, cpu_ms) = many_agents(testbed)?;
+        Ok((cells, Verdict::none()))
+    })?;
+    if let Some(table) = table {
+        let cores = thread::available_parallelism()?.get() as f64;
+        let most = AGENTS as f64 * cores * 1e3 / cpu_ms.max(1.0);
+        table.note(&format!(
+            "Every multicast wakes every agent: idle, {most:.0} such agents would fill the {cores} processors here."
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the cells of the row, and the processor time of all agents in milliseconds a second.
+fn many_agents(testbed: Testbed<'_>) -> Result<(Vec<String>, f64)> {
+    let mut members = testbed.members(Placement::Shared, AGENTS, USUAL);
+    let started = members.start_all()?;
+    let everyone = members.everyone();
+    let (leader, elected) = members.agree(&everyone, &everyone, PATIENCE)?;
+    let elected_ms = milliseconds(members.up_ns().unwrap_or(started), elected);
+    members.listen_for(Duration::from_secs(2));
+    let pss = members.pids().into_iter().map(pss_mib).sum::<Result<f64>>()?;
+    let meter = members.cpu_meter()?;
+    members.listen_for(Duration::from_secs(5));
+    let cpu_ms: f64 = meter.read()?.iter().sum();
+    let survivors = members.all_but(leader);
+    let killed = members.end(leader, Signal::KILL)?;
+    let (_, known) = members.agree(&survivors, &survivors, PATIENCE)?;
+    let again_ms = milliseconds(killed, known);
+    Ok(([elected_ms, again_ms, pss, cpu_ms].map(|it| format!("{it:.0}")).to_vec(), cpu_ms))
 }
 
 /// Returns the maximum of each field.

@@ -5,9 +5,11 @@
 //! seated members die. It runs without loss, and with 10 % loss at each namespace. All hosts of a
 //! namespace miss a message of the centre that the namespace loses.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::Path;
-use std::process::{ChildStdin, ChildStdout, Stdio};
+use std::process::Stdio;
+
+use hustings_testkit::{DEADLINE, Process, Processes};
 
 use super::hosts::{Hosts, address};
 use super::table::{Report, Verdict};
@@ -26,16 +28,8 @@ const LOSSES: [u32; 2] = [0, 10];
 /// The namespace of the centre.
 const CENTRE: usize = 0;
 
-/// A fleet, by namespace.
-struct Fleet {
-    processes: Vec<HostProcess>,
-}
-
-struct HostProcess {
-    /// Killed when dropped.
-    _child: hustings_testkit::Process,
-    orders: ChildStdin,
-}
+/// The processes of a fleet, by namespace. That of the centre is apart.
+struct Fleet(Processes);
 
 /// Runs a fleet of `members` hosts, twenty in each namespace.
 pub(super) fn run(example: &Path, members: usize) -> Result<()> {
@@ -56,23 +50,20 @@ pub(super) fn run(example: &Path, members: usize) -> Result<()> {
 
 impl Fleet {
     fn start(hosts: &Hosts, example: &Path, namespaces: usize) -> Result<Self> {
-        let (mut processes, mut outputs) = (Vec::new(), Vec::new());
+        let mut fleet = Processes::new(namespaces + 1);
         for index in CENTRE + 1..=namespaces {
             let mut command = hosts.tied_command(index);
             command.arg(example).arg("hosts");
             command.args([&HOSTS_EACH.to_string(), &format!("h{index}"), &address(index)]);
-            command.stdin(Stdio::piped()).stdout(Stdio::piped());
-            let mut child = hustings_testkit::Process::spawn(&mut command)?;
-            let (orders, output) = (child.stdin.take(), child.stdout.take());
-            let orders = orders.ok_or("its input is piped")?;
-            outputs.push(output.ok_or("its output is piped")?);
-            processes.push(HostProcess { _child: child, orders });
+            fleet.start(index, command.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
         }
-        let fleet = Self { processes };
-        for output in outputs {
-            wait_for(output, "up")?;
+        for _ in CENTRE + 1..=namespaces {
+            let line = fleet.next_line(DEADLINE).ok_or("not all processes come up")?;
+            if line.text != "up" {
+                return Err(format!("namespace {}: {}", line.place, line.text).into());
+            }
         }
-        Ok(fleet)
+        Ok(Self(fleet))
     }
 
     /// Lets the centre elect, and kills the members that it names.
@@ -83,19 +74,17 @@ impl Fleet {
         percent: u32,
         report: &mut Report,
     ) -> Result<()> {
-        let namespaces = self.processes.len();
+        let namespaces = self.0.count() - 1;
         let members = namespaces * HOSTS_EACH;
         let loss = f64::from(percent) / 100.0;
         let mut command = hosts.tied_command(CENTRE);
         command.arg(example).arg("centre");
         command.args([&members.to_string(), &address(CENTRE), &loss.to_string()]);
-        let mut centre = command.stdout(Stdio::piped()).spawn()?;
-        let output = centre.stdout.take().ok_or("its output is piped")?;
+        let mut centre = Process::spawn(command.stdout(Stdio::piped()))?;
         let title =
-            format!("{members} hosts, of which each loses {percent} % of what it should hear:");
+            format!("{members} hosts, of which each loses {percent} % of what it should receive:");
         let mut table = report.table(&title, &["mean", "from", "to", "most", "theory"]);
-        for line in BufReader::new(output).lines() {
-            let line = line?;
+        for line in centre.lines()? {
             match line.split_once(' ') {
                 Some(("kill", name)) => self.kill(name)?,
                 Some((what, rest)) if rest.starts_with("mean ") => {
@@ -125,8 +114,9 @@ impl Fleet {
     fn kill(&mut self, name: &str) -> Result<()> {
         let index = name.strip_prefix('h').and_then(|it| it.split_once('-'));
         let index: usize = index.ok_or("a host's name")?.0.parse()?;
-        let process = self.processes.get_mut(index - 1).ok_or("a host's name")?;
-        writeln!(process.orders, "{name}")?;
+        let process = self.0.process(index)?;
+        let orders = process.stdin.as_mut().ok_or("its input is piped")?;
+        writeln!(orders, "{name}")?;
         Ok(())
     }
 }
@@ -142,19 +132,6 @@ fn verdict(what: &str, cells: &[String]) -> Verdict {
             Verdict::new(format!("{FARTHEST} errors off: {off:.1}"), off <= FARTHEST)
         }
         _ => Verdict::none(),
-    }
-}
-
-/// Waits until a process prints this line.
-fn wait_for(output: ChildStdout, expected: &str) -> Result<()> {
-    let mut lines = BufReader::new(output).lines();
-    match lines.find(|line| line.as_ref().is_ok_and(|it| it == expected)) {
-        Some(_) => {
-            // The later output is discarded.
-            std::thread::spawn(move || lines.for_each(drop));
-            Ok(())
-        }
-        None => Err(format!("it ended without `{expected}`").into()),
     }
 }
 

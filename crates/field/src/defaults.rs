@@ -4,14 +4,12 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::Options;
 use super::keepalived::Routers;
-use super::measure::{milliseconds, now_ns};
+use super::measure::now_ns;
 use super::members::{Members, Placement};
-use super::spread::{self, Spread};
-use super::table::{Report, Verdict};
+use super::table::{Report, Spread, Verdict};
 use super::testbed::{MEMBERS, PATIENCE, Testbed};
-use crate::Result;
+use crate::{Options, Result};
 
 /// A member has measured the loss well enough two seconds after its start.
 const SETTLES_IN: Duration = Duration::from_secs(3);
@@ -33,43 +31,35 @@ enum Before {
 }
 
 /// One row of the table: a group with default options, or keepalived.
+#[derive(Clone, Copy)]
 enum DefaultsRow {
-    Group(&'static str, Before),
+    Group(Before),
     /// The highest priority, and the difference to the next host's priority.
-    Keepalived(&'static str, u8, u8),
+    Keepalived(u8, u8),
 }
 
 /// keepalived with the priorities with which it is fastest.
 const FASTEST: &str = "keepalived: host lost, priorities 254 to 250";
 
-const ROWS: &[DefaultsRow] = &[
-    DefaultsRow::Group("defaults: host lost", Before::ColdStart),
-    DefaultsRow::Group("defaults: host lost, a follower was restarted", Before::FollowerRestarted),
-    DefaultsRow::Group("defaults: host lost, every member was restarted", Before::AllRestarted),
-    DefaultsRow::Group("defaults: host lost, for the 2nd to 10th time", Before::EarlierRounds),
-    DefaultsRow::Keepalived(FASTEST, 254, 1),
-    DefaultsRow::Keepalived("keepalived: host lost, priorities 150 to 110", 150, 10),
+const ROWS: &[(&str, DefaultsRow)] = &[
+    ("defaults: host lost", DefaultsRow::Group(Before::ColdStart)),
+    (
+        "defaults: host lost, a follower was restarted",
+        DefaultsRow::Group(Before::FollowerRestarted),
+    ),
+    ("defaults: host lost, every member was restarted", DefaultsRow::Group(Before::AllRestarted)),
+    ("defaults: host lost, for the 2nd to 10th time", DefaultsRow::Group(Before::EarlierRounds)),
+    (FASTEST, DefaultsRow::Keepalived(254, 1)),
+    ("keepalived: host lost, priorities 150 to 110", DefaultsRow::Keepalived(150, 10)),
 ];
-
-impl DefaultsRow {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Group(name, _) | Self::Keepalived(name, ..) => name,
-        }
-    }
-}
 
 /// Measures all rows in turn, trial by trial, so that other load on the machine affects all of
 /// them. Then prints the table.
 pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) -> Result<()> {
-    let chosen = options.choose(ROWS, |row| row.name());
-    if chosen.is_empty() {
-        return Ok(());
-    }
-    let mut spreads = vec![Spread::default(); chosen.len()];
+    let mut spreads: Vec<Spread> = vec![Spread::default(); ROWS.len()];
     for _ in 0..options.trials {
-        for (row, spread) in chosen.iter().zip(&mut spreads) {
-            if spread.count() < options.trials as usize {
+        for ((name, row), spread) in ROWS.iter().zip(&mut spreads) {
+            if options.wants(name) && spread.count() < options.trials as usize {
                 row.measure(testbed, spread)?;
             }
         }
@@ -77,30 +67,31 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
     let title = format!(
         "Until every survivor knows the new leader, or one is master, in milliseconds, {MEMBERS} hosts, announced every 100 ms:"
     );
-    let mut table = report.table(&title, &spread::HEADINGS);
-    let fastest = chosen.iter().position(|row| row.name() == FASTEST);
-    let most = fastest.and_then(|it| spreads[it].median());
-    for (row, spread) in chosen.iter().zip(&spreads) {
-        let verdict = match (row, most) {
-            (DefaultsRow::Group(..), Some(most)) => {
+    let rows = ROWS.iter().zip(spreads);
+    let rows: Vec<_> = rows.map(|(&(name, row), spread)| (name, (row, spread))).collect();
+    let fastest = rows.iter().find(|(name, _)| *name == FASTEST);
+    let fastest = fastest.and_then(|(_, (_, spread))| spread.median());
+    report.rows(options, &title, &Spread::HEADINGS, &rows, |(row, spread)| {
+        let verdict = match (row, fastest) {
+            (DefaultsRow::Group(_), Some(most)) => {
                 let is_met = spread.median().is_some_and(|it| it <= most);
                 Verdict::new(format!("median {most:.1}, keepalived's"), is_met)
             }
             _ => Verdict::none(),
         };
-        table.row(row.name(), &spread.cells(), &verdict);
-    }
+        Ok((spread.cells(), verdict))
+    })?;
     Ok(())
 }
 
 impl DefaultsRow {
     fn measure(&self, testbed: Testbed<'_>, spread: &mut Spread) -> Result<()> {
         match *self {
-            Self::Keepalived(_, highest, step) => {
+            Self::Keepalived(highest, step) => {
                 let routers = Routers::start(testbed.hosts, highest, step)?;
                 spread.add(routers.lose_master()?);
             }
-            Self::Group(_, before) => {
+            Self::Group(before) => {
                 let placement = Placement::OneEachByDefault;
                 let mut members = testbed.members(placement, MEMBERS, &[]);
                 members.start_all()?;
@@ -127,7 +118,7 @@ impl Before {
             Self::FollowerRestarted => {
                 // By then the other members have run for long enough.
                 members.listen_for(SETTLES_IN);
-                let leader = members.leader_of(0).ok_or("nobody leads")?;
+                let leader = members.leader_of(0).ok_or("no member leads")?;
                 restart(members, (leader + 1) % MEMBERS)?;
             }
             Self::AllRestarted => {
@@ -155,11 +146,7 @@ fn restart(members: &mut Members<'_>, index: usize) -> Result<()> {
 fn lose_leader(testbed: Testbed<'_>, members: &mut Members<'_>) -> Result<f64> {
     // The fault hits every point between two announcements equally often.
     members.listen_for(SETTLES_IN + Duration::from_micros(now_ns() % 100_000));
-    let everyone = members.everyone();
-    let (leader, _) = members.agree(&everyone, &everyone, PATIENCE)?;
-    let survivors = members.all_but(leader);
-    let began = testbed.hosts.isolate(leader)?;
-    let agreed = members.agree(&survivors, &survivors, PATIENCE);
+    let (leader, took_ms) = members.lose_leader()?;
     testbed.hosts.unfilter(leader)?;
-    Ok(milliseconds(began, agreed?.1))
+    Ok(took_ms)
 }

@@ -2,7 +2,6 @@
 
 mod group;
 mod idle_connections;
-mod ipv6;
 mod leader;
 mod network;
 mod packets;
@@ -55,15 +54,15 @@ const FAULTS: &[FaultCase] = &[
     fault("the leader is asked to stop (SIGTERM)", 10, leader::asked),
     fault("the leader is stopped and continued", 10, leader::paused),
     fault("a follower's lifeline is cut", 10, leader::lifeline_cut),
-    fault("10 % loss", 20, network::loses_10),
-    fault("30 % loss", 20, network::loses_30),
-    fault("50 % loss", 30, network::loses_50),
+    fault("10 % loss", 20, |it| network::loses(it, 10)),
+    fault("30 % loss", 20, |it| network::loses(it, 30)),
+    fault("50 % loss", 30, |it| network::loses(it, 50)),
     fault("partition 2|3 and heal", 15, network::partition),
     fault("both sides of a cut came up apart", 20, network::came_up_apart),
     fault("a follower does not hear the leader", 15, network::one_way),
     fault("a deaf member", 15, network::deaf),
-    fault("no multicast arrives", 20, network::no_multicasts),
-    fault("a group over IPv6", 30, ipv6::group),
+    fault("no multicast arrives", 20, |it| network::without_multicasts(it.testbed)),
+    fault("a group over IPv6", 30, network::ipv6),
     fault("restart storm", 25, group::restart_storm),
     fault("a second group on the same port", 15, group::second_group),
     fault("a namesake of the leader", 15, group::duplicate_name),
@@ -78,7 +77,7 @@ const FAULTS: &[FaultCase] = &[
     fault("broken configuration", 5, startup::broken_config),
     fault("2,000 idle connections without a key", 60, idle_connections::held_open),
     fault("the quick start, on three hosts", 20, quick_start::walk),
-    fault("ten rounds of faults under tenure", 60, under_tenure),
+    fault("ten rounds of faults under tenure", 60, |it| tenure::ten_rounds(it.testbed.hosts)),
 ];
 
 #[derive(Args)]
@@ -91,19 +90,8 @@ pub(crate) struct Options {
     packets: u64,
 }
 
-/// The outcome of a run in which no fault did harm.
-pub(crate) enum RunOutcome {
-    /// All requested faults were tried.
-    Passed,
-    /// No fault was tried, because hosts cannot be made here.
-    Skipped { reason: String },
-}
-
 /// Tries the requested faults, and prints the result of each.
-pub(crate) fn run(options: &Options) -> Result<RunOutcome> {
-    if let Some(reason) = Hosts::missing() {
-        return Ok(RunOutcome::Skipped { reason });
-    }
+pub(crate) fn run(options: &Options) -> Result<()> {
     let program = program(Build::Dev)?;
     tenure::writer()?; // before the time of a fault is taken
     let hosts = Hosts::make(MEMBERS + 1)?;
@@ -112,11 +100,12 @@ pub(crate) fn run(options: &Options) -> Result<RunOutcome> {
     let mut failed = Vec::new();
     for fault in FAULTS.iter().filter(|it| it.name.contains(&options.fault)) {
         let began = Instant::now();
-        let outcome = (fault.prove)(&context).and_then(|told| fault.in_time(began.elapsed(), told));
+        let outcome =
+            (fault.prove)(&context).and_then(|remark| fault.in_time(began.elapsed(), remark));
         hosts.heal()?;
         let took = began.elapsed().as_secs_f64();
         match outcome {
-            Ok(told) => println!("{:<40} {took:>6.1} s  borne{told}", fault.name),
+            Ok(remark) => println!("{:<40} {took:>6.1} s  borne{remark}", fault.name),
             Err(error) => {
                 println!("{:<40} {took:>6.1} s  NOT BORNE: {error}", fault.name);
                 failed.push(fault.name);
@@ -124,23 +113,19 @@ pub(crate) fn run(options: &Options) -> Result<RunOutcome> {
         }
     }
     match failed.is_empty() {
-        true => Ok(RunOutcome::Passed),
+        true => Ok(()),
         false => Err(format!("not borne: {}", failed.join("; ")).into()),
     }
 }
 
 impl FaultCase {
-    fn in_time(&self, took: Duration, told: String) -> Result<String> {
+    fn in_time(&self, took: Duration, remark: String) -> Result<String> {
         match took <= self.within {
-            true if told.is_empty() => Ok(told),
-            true => Ok(format!(": {told}")),
+            true if remark.is_empty() => Ok(remark),
+            true => Ok(format!(": {remark}")),
             false => Err(format!("took longer than {:?}", self.within).into()),
         }
     }
-}
-
-fn under_tenure(context: &FaultContext<'_>) -> Result<String> {
-    tenure::ten_rounds(context.testbed.hosts)
 }
 
 /// Fails with `complaint` unless `holds`.

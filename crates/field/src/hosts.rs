@@ -1,11 +1,13 @@
 //! Hosts for trials: network namespaces on a bridge, removed when dropped.
 
+use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
+
+use hustings_testkit::{Scratch, TIED, in_namespace, run};
 
 use super::measure::now_ns;
 use crate::Result;
@@ -48,7 +50,7 @@ impl Hosts {
         // A bridge with multicast snooping forgets group memberships if there is no querier.
         let mut links = vec!["link add bridge type bridge mcast_snooping 0".to_owned()];
         for index in 0..count {
-            let host = hosts.host(index);
+            let host = hosts.namespace(index);
             ip(&["netns", "add", &host])?;
             links.push(format!("link add port{index} type veth peer name eth0 netns {host}"));
             links.push(format!("link set port{index} master bridge up"));
@@ -70,7 +72,7 @@ impl Hosts {
                 "link set eth0 up".to_owned(),
                 "link set lo up".to_owned(),
             ];
-            batch(&self.host(index), &lines)?;
+            batch(&self.namespace(index), &lines)?;
         }
         Ok(())
     }
@@ -91,7 +93,7 @@ impl Hosts {
         batch(&bridge, &lines)?;
         let settings = "cd /proc/sys/net/ipv4 && echo 1 >ip_forward \
             && echo 0 >conf/all/send_redirects && echo 0 >conf/bridge/send_redirects";
-        run(Command::new("ip").args(["netns", "exec", &bridge, "sh", "-c", settings]))?;
+        run(in_namespace(&bridge, "sh").args(["-c", settings]))?;
         for index in 0..self.count {
             let lines = [
                 format!("link set eth0 address {}", mac(index)),
@@ -105,7 +107,7 @@ impl Hosts {
                 format!("route add 10.72.0.0/16 via {BRIDGE_ADDRESS}"),
                 "route add 224.0.0.0/4 dev eth0".to_owned(),
             ];
-            batch(&self.host(index), &lines)?;
+            batch(&self.namespace(index), &lines)?;
         }
         Ok(())
     }
@@ -116,8 +118,8 @@ impl Hosts {
             let address = format!("{}/64", Family::V6.address(index));
             // The address is unique, so duplicate address detection, which takes a second, is
             // skipped.
-            let arguments = ["address", "replace", &address, "dev", "eth0", "nodad"];
-            inside(&self.host(index), &arguments)?;
+            let host = self.namespace(index);
+            ip(&["-netns", &host, "address", "replace", &address, "dev", "eth0", "nodad"])?;
         }
         Ok(())
     }
@@ -126,23 +128,21 @@ impl Hosts {
         format!("{}-bridge", self.prefix)
     }
 
-    fn host(&self, index: usize) -> String {
+    /// Returns the name of the namespace of host `index`.
+    pub(crate) fn namespace(&self, index: usize) -> String {
         format!("{}-{index}", self.prefix)
     }
 
     /// Returns a command that runs on host `index`.
-    pub(crate) fn command(&self, index: usize, program: &str) -> Command {
-        // `ip netns exec` executes the program: the process is the program's.
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.host(index), program]);
-        command
+    pub(crate) fn command(&self, index: usize, program: impl AsRef<OsStr>) -> Command {
+        in_namespace(&self.namespace(index), program)
     }
 
     /// Returns a command that runs on host `index`, has no input, and ends when this process ends.
     /// Its arguments are options of `setpriv`, the program, and the program's arguments.
     pub(crate) fn tied_command(&self, index: usize) -> Command {
-        let mut command = self.command(index, "setpriv");
-        command.args(["--pdeathsig", "KILL"]).stdin(Stdio::null());
+        let mut command = self.command(index, TIED[0]);
+        command.args(&TIED[1..]).stdin(Stdio::null());
         command
     }
 
@@ -151,12 +151,11 @@ impl Hosts {
         let script = format!(
             "table inet trial\ndelete table inet trial\ntable inet trial {{\n{rules}\n}}\n"
         );
-        let path = std::env::temp_dir().join(format!("{}-{index}.nft", self.prefix));
-        fs::write(&path, script)?;
-        let mut command = self.command(index, "nft");
-        let applied = run(command.arg("-f").arg(&path));
-        fs::remove_file(&path)?;
-        applied
+        let home = Scratch::new("hustings-nft");
+        let file = home.join("script");
+        fs::write(&file, script)?;
+        run(self.command(index, "nft").arg("-f").arg(file))?;
+        Ok(())
     }
 
     /// Removes the packet filter of host `index`.
@@ -224,11 +223,10 @@ impl Hosts {
     pub(crate) fn sever(&self, index: usize, address: &str, port: u16) -> Result<()> {
         let mut command = self.command(index, "ss");
         command.args(["--no-header", "--kill", "dst", &format!("{address}:{port}")]);
-        let output = command.output()?;
         // `ss` prints the connections that it ended.
-        match output.status.success() && !output.stdout.is_empty() {
-            true => Ok(()),
-            false => Err(format!("{command:?} ended no connection").into()),
+        match run(&mut command)?.is_empty() {
+            true => Err(format!("{command:?} ended no connection").into()),
+            false => Ok(()),
         }
     }
 
@@ -262,19 +260,17 @@ impl Hosts {
         let mut command = self.command(index, "cat");
         let directory = "/sys/class/net/eth0/statistics";
         command.args(["tx_packets", "rx_packets"].map(|file| format!("{directory}/{file}")));
-        let output = command.output()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let text = run(&mut command)?;
         let mut counts = text.lines().map(str::parse);
         match (counts.next(), counts.next()) {
             (Some(Ok(sent)), Some(Ok(received))) => Ok(Packets { sent, received }),
-            _ => Err(format!("{command:?} does not tell two counts: {text:?}").into()),
+            _ => Err(format!("{command:?} does not print two counts: {text:?}").into()),
         }
     }
 
     /// Returns the number of datagrams to host `index` that found no room in a receive buffer.
     pub(crate) fn receive_buffer_drops(&self, index: usize) -> Result<u64> {
-        let output = self.command(index, "cat").arg("/proc/net/snmp").output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
+        let text = run(self.command(index, "cat").arg("/proc/net/snmp"))?;
         let count = udp_count(&text, "RcvbufErrors");
         count.ok_or_else(|| format!("/proc/net/snmp has no RcvbufErrors: {text:?}").into())
     }
@@ -299,16 +295,10 @@ impl Drop for Hosts {
     fn drop(&mut self) {
         for index in 0..self.count {
             // A namespace that does not exist need not be removed.
-            let _ = ip(&["netns", "delete", &self.host(index)]);
+            let _ = ip(&["netns", "delete", &self.namespace(index)]);
         }
         let _ = ip(&["netns", "delete", &self.bridge()]);
     }
-}
-
-/// Returns a path of this running program. The file that it was started from may have been rebuilt
-/// meanwhile.
-pub(crate) fn this_program() -> String {
-    format!("/proc/{}/exe", std::process::id())
 }
 
 /// The address family that members use.
@@ -341,92 +331,26 @@ fn mac(index: usize) -> String {
 
 /// Runs many `ip` commands in one process, so that hundreds of hosts are made in seconds.
 fn batch(namespace: &str, lines: &[String]) -> Result<()> {
-    let mut command = Command::new("ip");
-    command
-        .args(["-netns", namespace, "-batch", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    let mut process = command.spawn()?;
-    if let Some(mut input) = process.stdin.take() {
-        input.write_all((lines.join("\n") + "\n").as_bytes())?;
-    }
-    let output = process.wait_with_output()?;
-    match output.status.success() {
-        true => Ok(()),
-        false => {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            Err(format!("{command:?}: {}", said.trim()).into())
-        }
-    }
-}
-
-fn inside(namespace: &str, arguments: &[&str]) -> Result<()> {
-    let mut all = vec!["-netns", namespace];
-    all.extend(arguments);
-    ip(&all)
+    let home = Scratch::new("hustings-ip");
+    let script = home.join("batch");
+    fs::write(&script, lines.join("\n") + "\n")?;
+    run(Command::new("ip").args(["-netns", namespace, "-batch"]).arg(script))?;
+    Ok(())
 }
 
 fn ip(arguments: &[&str]) -> Result<()> {
-    run(Command::new("ip").args(arguments))
-}
-
-pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => {
-            Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim()).into())
-        }
-    }
-}
-
-/// Runs all commands at once, because each may wait for the others.
-pub(crate) fn run_together(commands: impl Iterator<Item = Command>) -> Result<()> {
-    let start = |mut command: Command| {
-        let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
-        let started = command.spawn();
-        started.map_err(|error| format!("{command:?}: {error}").into())
-    };
-    let started: Vec<Child> = commands.map(start).collect::<Result<_>>()?;
-    for child in started {
-        let output = child.wait_with_output()?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("ended with {}: {}", output.status, said.trim()).into());
-        }
-    }
+    run(Command::new("ip").args(arguments))?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{run, run_together, udp_count};
-    use std::fs;
-    use std::process::Command;
+    use super::udp_count;
 
     #[test]
     fn udp_counters_are_found_by_heading() {
         let text = "Tcp: InErrs\nTcp: 9\nUdp: InDatagrams RcvbufErrors\nUdp: 5 7\nUdpLite: RcvbufErrors\nUdpLite: 8\n";
         assert_eq!(udp_count(text, "RcvbufErrors"), Some(7));
         assert_eq!(udp_count(text, "InErrs"), None);
-    }
-
-    #[test]
-    fn commands_run_concurrently_and_a_failure_is_reported() {
-        let fifo = std::env::temp_dir().join(format!("hustings-{}-fifo", std::process::id()));
-        run(Command::new("mkfifo").arg(&fifo)).unwrap();
-        let shell = |script: &str| {
-            let mut command = Command::new("timeout");
-            command.args(["20", "sh", "-c", script]).arg(&fifo);
-            command
-        };
-        let both = [shell("echo word > $0"), shell("read word < $0")];
-        let ran = run_together(both.into_iter());
-        fs::remove_file(&fifo).unwrap();
-        ran.unwrap();
-        let failed = run_together([shell("echo why >&2; exit 3")].into_iter());
-        let told = failed.unwrap_err().to_string();
-        assert_eq!(told, "ended with exit status: 3: why");
     }
 }

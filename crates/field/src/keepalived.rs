@@ -3,15 +3,15 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use hustings_testkit::{Process, Scratch, run};
 
-use super::hosts::{Hosts, run};
+use super::hosts::Hosts;
 use super::measure::{milliseconds, now_ns};
 use super::testbed::{MEMBERS, PATIENCE};
 use crate::Result;
@@ -25,8 +25,8 @@ const SETTLES_IN: Duration = Duration::from_millis(1_500);
 /// One keepalived on each host.
 pub(super) struct Routers<'h> {
     hosts: &'h Hosts,
-    home: PathBuf,
-    processes: Vec<Child>,
+    home: Scratch,
+    processes: Vec<Process>,
     receiver: Receiver<Became>,
 }
 
@@ -41,8 +41,7 @@ impl<'h> Routers<'h> {
     /// Starts one keepalived on each host, and waits until all have settled. The first has the
     /// priority `highest`, and each further one `step` less than the one before it.
     pub(super) fn start(hosts: &'h Hosts, highest: u8, step: u8) -> Result<Self> {
-        let home = std::env::temp_dir().join(format!("keepalived-{}", now_ns()));
-        fs::create_dir(&home)?;
+        let home = Scratch::new("hustings-keepalived");
         let (sender, receiver) = mpsc::channel();
         let mut routers = Self { hosts, home, processes: Vec::new(), receiver };
         for host in 0..MEMBERS {
@@ -71,7 +70,8 @@ impl<'h> Routers<'h> {
             .arg(file("vrrp-pid"))
             .stdout(Stdio::null())
             .stderr(File::create(file("log"))?);
-        self.processes.push(command.spawn()?);
+        // SIGKILL would leave its child behind.
+        self.processes.push(Process::spawn_terminated(&mut command)?);
         Ok(())
     }
 
@@ -103,14 +103,7 @@ impl<'h> Routers<'h> {
 
 impl Drop for Routers<'_> {
     fn drop(&mut self) {
-        // A process may have ended already. SIGTERM, because SIGKILL would leave its child behind.
-        for process in &self.processes {
-            let _ = kill_process(Pid::from_child(process), Signal::TERM);
-        }
-        for process in &mut self.processes {
-            let _ = process.wait();
-        }
-        let _ = fs::remove_dir_all(&self.home);
+        Process::kill_all(&mut self.processes);
     }
 }
 

@@ -7,21 +7,19 @@ mod record;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::Duration;
 
+use hustings_testkit::Scratch;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::Options;
 use super::hosts::Hosts;
-use super::measure::{Processors, cpu_ns, milliseconds, now_ns};
+use super::measure::{Processors, milliseconds, now_ns};
 use super::members::{Members, Placement};
-use super::spread::Spread;
-use super::table::{Report, Table, Verdict};
-use super::testbed::{PORT, Testbed};
-use crate::Result;
+use super::table::{Report, Spread, Table, Verdict};
+use super::testbed::{PORT, Testbed, simulate};
+use crate::{Options, Result};
 use election_results::{ElectionResult, ElectionResults, Window, called_for_nothing};
 use interval::Estimate;
 use record::Record;
@@ -131,12 +129,16 @@ pub(super) fn measure(program: &Path, plan: &Plan) -> Result<Observations> {
     let began = now_ns();
     let hosts = Hosts::make(plan.agents)?;
     let made_ms = milliseconds(began, now_ns());
-    let config = Config::write(plan)?;
+    let home = Scratch::new("hustings-large-group");
+    let file = home.join("hustings.toml");
+    let group = format!("large-{}", now_ns());
+    fs::write(&file, configuration(plan, &group))?;
     let testbed = Testbed::new(&hosts, program);
-    let options = config.options();
+    let file = file.to_string_lossy();
+    let options = ["--group", &group, "--insecure", "--config", &file];
     let placement = Placement::OneEach { port: PORT };
     let mut members = Members::new(testbed, placement, plan.agents, &options);
-    members.record()?;
+    members.record();
     members.start_all()?;
     let everyone = members.everyone();
     members.agree(&everyone, &everyone, GATHERED_WITHIN)?;
@@ -209,15 +211,10 @@ fn calm(members: &mut Members<'_>, plan: &Plan) -> Result<usize> {
 /// Returns the load without faults: the processor time of the agents, in milliseconds a second, and
 /// the busy share of all processors.
 fn idle(members: &mut Members<'_>, plan: &Plan) -> Result<(f64, f64)> {
-    let everyone = members.everyone();
-    let pids = everyone.iter().map(|&it| members.pid(it));
-    let pids = pids.collect::<Result<Vec<u32>>>()?;
-    let all = || -> Result<u64> { pids.iter().map(|&pid| cpu_ns(pid)).sum() };
-    let (began, used, processors) = (now_ns(), all()?, Processors::read()?);
+    let (meter, processors) = (members.cpu_meter()?, Processors::read()?);
     members.listen_for(plan.calm);
     let busy = Processors::read()?.busy_since(&processors);
-    let agents_ms = milliseconds(used, all()?) / milliseconds(began, now_ns()) * 1e3;
-    Ok((agents_ms, busy))
+    Ok((meter.read()?.iter().sum(), busy))
 }
 
 fn read(members: &Members<'_>) -> Result<Vec<Record>> {
@@ -236,28 +233,21 @@ fn read(members: &Members<'_>) -> Result<Vec<Record>> {
 /// simulator waits for 3K/2, which is more from the third round on.
 fn predict(program: &Path, plan: &Plan) -> Result<BTreeMap<String, Estimate>> {
     let loss = (f64::from(plan.percent) / 100.0).to_string();
-    let mut command = Command::new(program);
-    command
-        .args(["sim", "probabilistic", "--format", "json", "--runs", RUNS])
-        .args(["--members", &(plan.agents - 1).to_string()])
-        .args(["--k", &plan.k.to_string()])
-        .args(["--unicast-loss", &loss, "--multicast-loss", &loss])
-        .args(["--delay", &format!("{}ms", plan.bound_ms)])
-        .args(["--hesitation", "10", "--last-round", "grown"]);
-    if let Some(view) = plan.view {
-        let known = f64::from(view) / (plan.agents - 2) as f64;
+    let report = simulate(program, "probabilistic", |command| {
         command
-            .args(["--view", &known.to_string(), "--introduction", "multicast"])
-            .args(["--group-size", "estimate"]);
-    }
-    let output = command.output()?;
-    if !output.status.success() {
-        let why = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err(format!("{command:?}: {why}").into());
-    }
-    let told: Value = serde_json::from_slice(&output.stdout)?;
-    let metrics = told["metrics"].as_object();
-    let metrics = metrics.ok_or_else(|| format!("{command:?} tells no metrics: {told}"))?;
+            .args(["--runs", RUNS, "--members", &(plan.agents - 1).to_string()])
+            .args(["--k", &plan.k.to_string()])
+            .args(["--unicast-loss", &loss, "--multicast-loss", &loss])
+            .args(["--delay", &format!("{}ms", plan.bound_ms)])
+            .args(["--hesitation", "10", "--last-round", "grown"]);
+        if let Some(view) = plan.view {
+            let known = f64::from(view) / (plan.agents - 2) as f64;
+            command
+                .args(["--view", &known.to_string(), "--introduction", "multicast"])
+                .args(["--group-size", "estimate"]);
+        }
+    })?;
+    let metrics = report["metrics"].as_object().ok_or("the simulator reports no metrics")?;
     let read = |(name, metric): (&String, &Value)| Some((name.clone(), Estimate::read(metric)?));
     Ok(metrics.iter().filter_map(read).collect())
 }
@@ -296,8 +286,9 @@ fn compare(
         ),
     ];
     for (name, metric, field, claim) in rows {
-        let sim =
-            predicted.get(metric).ok_or_else(|| format!("the simulator does not tell {metric}"))?;
+        let sim = predicted
+            .get(metric)
+            .ok_or_else(|| format!("the simulator does not report {metric}"))?;
         let cells = [field.cells(), sim.cells()].concat();
         let verdict = Verdict::new(claim.demand(), claim.holds(&field, sim));
         table.row(name, &cells, &verdict);
@@ -349,7 +340,7 @@ fn print_notes(table: &Table<'_>, plan: &Plan, observations: &Observations) {
     }
     if observations.results.uncalled > 0 {
         table.note(&format!(
-            "Counted as no success, and in no other row: {} deaths after which nobody called an election.",
+            "Counted as no success, and in no other row: {} deaths after which no member called an election.",
             observations.results.uncalled
         ));
     }
@@ -373,7 +364,7 @@ fn print_notes(table: &Table<'_>, plan: &Plan, observations: &Observations) {
         observations.for_nothing
     ));
     table.note(&format!(
-        "bound {} ms, K {}. Nobody killed: the agents take {:.0} ms of processor time a second, the processors are {:.0} % \
+        "bound {} ms, K {}. Without kills the agents take {:.0} ms of processor time a second, the processors are {:.0} % \
          busy. {} hosts were made in {:.1} s.",
         plan.bound_ms,
         plan.k,
@@ -384,37 +375,15 @@ fn print_notes(table: &Table<'_>, plan: &Plan, observations: &Observations) {
     ));
 }
 
-/// The configuration file of all agents, removed when dropped.
-struct Config {
-    file: PathBuf,
-    group: String,
-}
-
-impl Config {
-    fn write(plan: &Plan) -> Result<Self> {
-        let group = format!("assembly-{}", now_ns());
-        let file = std::env::temp_dir().join(format!("hustings-{group}.toml"));
-        let Plan { bound_ms, k, .. } = plan;
-        let mut text = format!(
-            "[[group]]\nname = \"{group}\"\nprotocol = \"probabilistic\"\nbound = \"{bound_ms}ms\"\nk = {k}\n"
-        );
-        if let Some(view) = plan.view {
-            text += &format!("view = {view}\n");
-        }
-        fs::write(&file, text)?;
-        Ok(Self { file, group })
-    }
-
-    fn options(&self) -> [&str; 5] {
-        let file = self.file.to_str().unwrap_or_default();
-        ["--group", &self.group, "--insecure", "--config", file]
-    }
-}
-
-impl Drop for Config {
-    fn drop(&mut self) {
-        // A file that cannot be removed stays among other temporary files.
-        let _ = fs::remove_file(&self.file);
+/// Returns the configuration of all agents.
+fn configuration(plan: &Plan, group: &str) -> String {
+    let Plan { bound_ms, k, .. } = plan;
+    let text = format!(
+        "[[group]]\nname = \"{group}\"\nprotocol = \"probabilistic\"\nbound = \"{bound_ms}ms\"\nk = {k}\n"
+    );
+    match plan.view {
+        Some(view) => format!("{text}view = {view}\n"),
+        None => text,
     }
 }
 

@@ -7,15 +7,14 @@ use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::Options;
 use super::baseline_loop::BaselineCost;
 use super::cost::{mean, watch};
+use super::failover::QUICK;
 use super::measure::{milliseconds, now_ns};
 use super::members::Members;
 use super::table::{Report, Verdict};
 use super::testbed::Testbed;
-use super::trials::QUICK;
-use crate::Result;
+use crate::{Options, Result};
 
 const BUSY: &str = "four busy loops, announce 20 ms, listen 80 ms";
 const BUSY_LOOPS: usize = 4;
@@ -49,29 +48,37 @@ impl SchedulingStall {
 }
 
 pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) -> Result<()> {
-    if !options.wants(BUSY) {
-        return Ok(());
-    }
-    let (mut members, leader) = testbed.settled(QUICK)?;
-    let before: Vec<usize> = said(&members);
-    let span = Duration::from_secs(options.seconds);
-    let (costs, stalls) = with_busy_loops(|| watch(testbed, &mut members, span));
-    let costs = costs?;
-    let changes: Vec<u64> = changes(&members, &before);
-    let explained = |at: &&u64| stalls.iter().any(|stall| stall.explains(**at));
-    let explained = changes.iter().filter(explained).count();
-    let announce = Duration::from_millis(ANNOUNCE_MS as u64);
-    let (baseline, _) = with_busy_loops(|| BaselineCost::measure(testbed.hosts, announce));
-    let baseline = baseline?;
     let title = format!(
         "While the machine is busy, for {} s; processor time a second beside a bare loop's:",
         options.seconds
     );
     let headings = ["changes", "in stall", "stall ms", "CPU ms", "bare", "leader", "bare"];
-    let mut table = report.table(&title, &headings);
+    let span = Duration::from_secs(options.seconds);
+    let table = report
+        .rows(options, &title, &headings, &[(BUSY, ())], |()| measure_busy_group(testbed, span))?;
+    if let Some(table) = table {
+        table.note("stall: the longest that a processor did not run a thread of this command that was due. In one longer");
+        table.note("than the listen interval less an announce interval, a leader that stands still looks like one that is");
+        table.note("gone: changes in and just after such stalls are counted apart.");
+    }
+    Ok(())
+}
+
+fn measure_busy_group(testbed: Testbed<'_>, span: Duration) -> Result<(Vec<String>, Verdict)> {
+    let (mut members, leader) = testbed.settled(QUICK)?;
+    let report_count = |&index: &usize| members.reports(index).len();
+    let before: Vec<usize> = members.everyone().iter().map(report_count).collect();
+    let (costs, stalls) = with_busy_loops(|| watch(testbed, &mut members, span));
+    let costs = costs?;
+    let changes = changes(&members, &before);
+    let explained = |at: &&u64| stalls.iter().any(|stall| stall.explains(**at));
+    let explained = changes.iter().filter(explained).count();
+    let announce = Duration::from_millis(ANNOUNCE_MS as u64);
+    let (baseline, _) = with_busy_loops(|| BaselineCost::measure(testbed.hosts, announce));
+    let baseline = baseline?;
     let mean = mean(&costs).cpu_ms;
     let longest = stalls.iter().map(|it| it.lasted_ms()).fold(0.0, f64::max);
-    let cells = [
+    let cells = vec![
         changes.len().to_string(),
         explained.to_string(),
         format!("{longest:.0}"),
@@ -81,17 +88,7 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
         format!("{:.2}", baseline.sender),
     ];
     let is_met = changes.len() == explained && mean <= 3.0;
-    let verdict = Verdict::new("0 changes but in stalls, 3 ms", is_met);
-    table.row(BUSY, &cells, &verdict);
-    table.note("stall: the longest that a processor did not run a thread of this command that was due. In one longer");
-    table.note("than the listen interval less an announce interval nobody can tell a leader that stands still from one");
-    table.note("that is gone: changes in and just after such stalls are counted apart.");
-    Ok(())
-}
-
-fn said(members: &Members<'_>) -> Vec<usize> {
-    let said = |&index: &usize| members.reports(index).len();
-    members.everyone().iter().map(said).collect()
+    Ok((cells, Verdict::new("0 changes but in stalls, 3 ms", is_met)))
 }
 
 /// Returns the times of all reports of the members after the first `before` ones.

@@ -14,25 +14,21 @@ mod chance;
 mod cost;
 mod council;
 mod defaults;
+mod failover;
 mod faults;
-mod heal;
 mod hosts;
 mod idle_client;
 mod keepalived;
 mod large_group;
 mod load;
-mod losses;
-mod many_agents;
 mod measure;
 mod members;
 mod packet_fuzz;
 mod programs;
 mod protocols;
-mod spread;
 mod table;
 mod tenure;
 mod testbed;
-mod trials;
 mod wiretap;
 
 use std::error::Error;
@@ -41,7 +37,6 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use faults::RunOutcome;
 use hosts::Hosts;
 use programs::{Build, program, release};
 use table::Report;
@@ -93,14 +88,13 @@ fn main() -> ExitCode {
     let Arguments { options, subprocess } = Arguments::parse();
     let outcome = match subprocess {
         None => run(&options),
-        Some(Subprocess::Faults(options)) => match faults::run(&options) {
-            Ok(RunOutcome::Passed) => Ok(()),
-            Ok(RunOutcome::Skipped { reason }) => {
+        Some(Subprocess::Faults(options)) => {
+            if let Some(reason) = Hosts::missing() {
                 eprintln!("{reason}");
                 return NOT_TRIED.into();
             }
-            Err(error) => Err(error),
-        },
+            faults::run(&options)
+        }
         Some(Subprocess::PacketFuzz(options)) => packet_fuzz::run(&options),
         Some(Subprocess::Wiretap(options)) => wiretap::run(&options),
         Some(Subprocess::IdleClient(options)) => idle_client::run(&options),
@@ -123,8 +117,6 @@ fn main() -> ExitCode {
     cargo xtask field --only busy --seconds 600   the quick setting, ten minutes under load\n  \
     cargo xtask field --only 'host lost'          default options beside keepalived, and others\n  \
     cargo xtask field --only 'hustings run'       how soon the next command runs after a kill\n  \
-    cargo xtask field --only tenure               how soon somebody holds tenure
-  \
     cargo xtask field --tenure                    200 rounds of faults, and never two holders of tenure
   \
     cargo xtask field --council                   2,000 hosts, and a council of them
@@ -206,15 +198,14 @@ fn run(options: &Options) -> Result<()> {
     let hosts = Hosts::make(MEMBERS)?;
     let testbed = Testbed::new(&hosts, &program);
     let mut report = Report::default();
-    trials::run(testbed, options, &mut report)?;
+    failover::run(testbed, options, &mut report)?;
     defaults::run(testbed, options, &mut report)?;
     authorities::run_kills(testbed, options, &mut report)?;
-    losses::run(testbed, options, &mut report)?;
-    heal::run(testbed, options, &mut report)?;
-    tenure::figures(testbed, options, &mut report)?;
+    failover::run_losses(testbed, options, &mut report)?;
+    failover::run_partitions(testbed, options, &mut report)?;
     cost::run(testbed, options, &mut report)?;
     load::run(testbed, options, &mut report)?;
-    many_agents::run(testbed, options, &mut report)?;
+    cost::run_many_agents(testbed, options, &mut report)?;
     protocols::run(testbed, options, &mut report)?;
     large_group::run(&program, options, &mut report)?;
     report.close()

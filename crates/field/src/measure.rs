@@ -17,8 +17,29 @@ pub(crate) fn milliseconds(from_ns: u64, to_ns: u64) -> f64 {
     to_ns.saturating_sub(from_ns) as f64 / 1e6
 }
 
+/// Counts the processor time of processes.
+pub(crate) struct CpuMeter {
+    pids: Vec<u32>,
+    began_ns: u64,
+    before: Vec<u64>,
+}
+
+impl CpuMeter {
+    pub(crate) fn begin(pids: Vec<u32>) -> Result<Self> {
+        let before = pids.iter().map(|&pid| cpu_ns(pid)).collect::<Result<_>>()?;
+        Ok(Self { pids, began_ns: now_ns(), before })
+    }
+
+    /// Returns the processor time of each process since the beginning, in milliseconds a second.
+    pub(crate) fn read(&self) -> Result<Vec<f64>> {
+        let seconds = milliseconds(self.began_ns, now_ns()) / 1e3;
+        let used = self.pids.iter().zip(&self.before);
+        used.map(|(&pid, &before)| Ok(milliseconds(before, cpu_ns(pid)?) / seconds)).collect()
+    }
+}
+
 /// Returns the total processor time of all threads of a process.
-pub(crate) fn cpu_ns(pid: u32) -> Result<u64> {
+fn cpu_ns(pid: u32) -> Result<u64> {
     let mut sum = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
         // A thread may have ended since it was listed.

@@ -2,18 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use hustings_testkit::{Process, line_reader};
+use hustings_testkit::{Line, Outcome, Processes, Scratch, run, run_together};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::hosts::run_together;
-use super::measure::{milliseconds, now_ns};
-use super::testbed::{MEMBERS, PORT, Testbed, name};
+use super::measure::{CpuMeter, milliseconds, now_ns};
+use super::testbed::{MEMBERS, PATIENCE, PORT, Testbed, name};
 use crate::Result;
 
 /// The placement of agents on hosts.
@@ -33,16 +30,16 @@ pub(crate) struct Members<'g> {
     placement: Placement,
     options: Vec<String>,
     /// The directory of the voters' state, with one subdirectory for each voter.
-    state: Option<Directory>,
+    state: Option<Scratch>,
     /// The directory of the agents' traces, with one file for each agent.
-    traces: Option<Directory>,
-    agents: Vec<Option<Agent>>,
-    receiver: Receiver<OutputLine>,
-    sender: Sender<OutputLine>,
+    traces: Option<Scratch>,
+    agents: Processes,
+    events: Vec<AgentEvents>,
 }
 
-struct Agent {
-    process: Process,
+/// The events of an agent that runs.
+#[derive(Default)]
+struct AgentEvents {
     up_ns: Option<u64>,
     /// Its reports of the leader, oldest first.
     reports: Vec<LeaderReport>,
@@ -58,22 +55,12 @@ pub(crate) struct LeaderReport {
     pub(crate) fence: Option<u64>,
 }
 
-/// A directory with an entry for each agent, removed when dropped.
-struct Directory(PathBuf);
-
 /// A tenure that a member reports as its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) by: usize,
     pub(crate) fence: u64,
     pub(crate) since_ns: u64,
-}
-
-/// A line that an agent printed.
-struct OutputLine {
-    index: usize,
-    pid: u32,
-    line: String,
 }
 
 impl<'g> Members<'g> {
@@ -85,23 +72,21 @@ impl<'g> Members<'g> {
         count: usize,
         options: &[&str],
     ) -> Self {
-        let (sender, receiver) = mpsc::channel();
         Self {
             testbed,
             placement,
             options: options.iter().map(|&option| option.to_owned()).collect(),
             state: None,
             traces: None,
-            agents: (0..count).map(|_| None).collect(),
-            receiver,
-            sender,
+            agents: Processes::new(count),
+            events: (0..count).map(|_| AgentEvents::default()).collect(),
         }
     }
 
     /// Starts an agent on every host. Returns the time.
     pub(crate) fn start_all(&mut self) -> Result<u64> {
         let at = now_ns();
-        for index in 0..self.agents.len() {
+        for index in 0..self.agents.count() {
             self.start(index)?;
         }
         Ok(at)
@@ -123,8 +108,7 @@ impl<'g> Members<'g> {
 
     /// Waits for agent `index` to end by itself. Returns its exit code, if it has one.
     pub(crate) fn exit_code(&mut self, index: usize) -> Result<Option<i32>> {
-        let agent = self.agents[index].as_mut().ok_or("it does not run")?;
-        Ok(agent.process.wait()?.code())
+        Ok(self.agents.process(index)?.wait()?.code())
     }
 
     /// Starts agent `index` in the same group, with `options` in place of the usual ones.
@@ -136,14 +120,8 @@ impl<'g> Members<'g> {
     }
 
     fn spawn(&mut self, index: usize, mut command: Command) -> Result<()> {
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut process = Process::spawn(&mut command)?;
-        let pid = process.id();
-        if let Some(output) = process.stdout.take() {
-            let said = move |line| OutputLine { index, pid, line };
-            line_reader::forward(output, self.sender.clone(), said);
-        }
-        self.agents[index] = Some(Agent { process, up_ns: None, reports: Vec::new() });
+        self.agents.start(index, command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
+        self.events[index] = AgentEvents::default();
         Ok(())
     }
 
@@ -168,63 +146,62 @@ impl<'g> Members<'g> {
             ]);
         }
         if let Some(state) = &self.state {
-            command.arg("--state").arg(state.of(called));
+            command.arg("--state").arg(state.join(name(called)));
         }
         if let Some(traces) = &self.traces {
-            command.arg("--trace").arg(traces.of(called));
+            command.arg("--trace").arg(traces.join(name(called)));
         }
         command
     }
 
     /// Makes all agents that are started from now on write a trace.
-    pub(crate) fn record(&mut self) -> Result<()> {
-        self.traces = Some(Directory::new("traces")?);
-        Ok(())
+    pub(crate) fn record(&mut self) {
+        self.traces = Some(Scratch::new("hustings-traces"));
     }
 
     /// Returns the trace of agent `index`.
     pub(crate) fn trace(&self, index: usize) -> Result<String> {
         let traces = self.traces.as_ref().ok_or("nothing is recorded")?;
-        Ok(fs::read_to_string(traces.of(index))?)
+        Ok(fs::read_to_string(traces.join(name(index)))?)
     }
 
     /// Initialises every member as a voter of a new group.
     pub(crate) fn init_voters(&mut self) -> Result<()> {
-        let state = Directory::new("state")?;
+        let state = Scratch::new("hustings-state");
         let init = |index: usize| {
             let mut command = self.init_command(index, &state);
             command.arg("--new");
             command
         };
-        run_together((0..self.agents.len()).map(init))?;
+        run_together((0..self.agents.count()).map(init))?;
         self.state = Some(state);
         Ok(())
     }
 
-    fn init_command(&self, index: usize, state: &Directory) -> Command {
+    fn init_command(&self, index: usize, state: &Scratch) -> Command {
         let mut command = self.testbed.command(index);
         let place = self.testbed.place(index, PORT);
         command
             .args(["voter", "init", "--name", &name(index)])
             .args(["--bind", &place.to_string(), "--state"])
-            .arg(state.of(index))
+            .arg(state.join(name(index)))
             .args(&self.options);
         command
     }
 
     /// Initialises voter `index` again from the answers of the others. Its agent must not run.
     /// `within` limits the time.
-    pub(crate) fn init(&self, index: usize, within: &str) -> Result<Output> {
-        let state = self.state.as_ref().ok_or("nobody votes")?;
+    pub(crate) fn init(&self, index: usize, within: &str) -> Result<Outcome> {
+        let state = self.state.as_ref().ok_or("no member votes")?;
         let mut command = self.init_command(index, state);
-        Ok(command.args(["--within", within]).output()?)
+        Ok(Outcome::of(command.args(["--within", within]))?)
     }
 
     /// Deletes the file of voter `index`.
     pub(crate) fn lose_promise(&self, index: usize) -> Result<()> {
-        let state = self.state.as_ref().ok_or("nobody votes")?;
+        let state = self.state.as_ref().ok_or("no member votes")?;
         // The first two options are --group and its name.
-        let file = state.of(index).join(format!("{}.voter", self.options[1]));
+        let file = state.join(name(index)).join(format!("{}.voter", self.options[1]));
         Ok(fs::remove_file(file)?)
     }
 
@@ -237,44 +214,67 @@ impl<'g> Members<'g> {
         };
         let mut command = self.testbed.command(index);
         command.args(["status", "--format", "json", "--http", &http(port)]);
-        let output = command.output()?;
-        match output.status.success() {
-            true => Ok(serde_json::from_slice(&output.stdout)?),
-            false => Err(String::from_utf8_lossy(&output.stderr).into()),
-        }
+        Ok(serde_json::from_str(&run(&mut command)?)?)
     }
 
     /// Returns the index of every agent.
     pub(crate) fn everyone(&self) -> Vec<usize> {
-        (0..self.agents.len()).collect()
+        (0..self.agents.count()).collect()
     }
 
     /// Returns the index of every agent except `one`.
     pub(crate) fn all_but(&self, one: usize) -> Vec<usize> {
-        (0..self.agents.len()).filter(|&it| it != one).collect()
+        (0..self.agents.count()).filter(|&it| it != one).collect()
     }
 
-    /// Returns the process id of agent `index`.
-    pub(crate) fn pid(&self, index: usize) -> Result<u32> {
-        let agent = self.agents[index].as_ref().ok_or("no such agent")?;
-        Ok(agent.process.id())
+    /// Begins to count the processor time of all agents.
+    pub(crate) fn cpu_meter(&self) -> Result<CpuMeter> {
+        CpuMeter::begin(self.pids())
+    }
+
+    /// Returns the process ids of all agents that run.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        let agents = self.everyone().into_iter().filter_map(|index| self.agents.get(index));
+        agents.map(|agent| agent.id()).collect()
     }
 
     /// Sends a signal to agent `index`. Returns the time.
     pub(crate) fn signal(&self, index: usize, signal: Signal) -> Result<u64> {
-        let agent = self.agents[index].as_ref().ok_or("no such agent")?;
         let at = now_ns();
-        agent.process.signal(signal)?;
+        self.agents.signal(index, signal)?;
         Ok(at)
     }
 
     /// Ends agent `index` with `signal` and removes it. Returns the time.
     pub(crate) fn end(&mut self, index: usize, signal: Signal) -> Result<u64> {
-        let at = self.signal(index, signal)?;
-        if let Some(mut agent) = self.agents[index].take() {
-            agent.process.wait()?;
-        }
+        let at = now_ns();
+        self.agents.end(index, signal)?;
+        self.events[index] = AgentEvents::default();
         Ok(at)
+    }
+
+    /// Isolates the host of the present leader. Returns the leader, and the milliseconds until all
+    /// others agreed on another one.
+    pub(crate) fn lose_leader(&mut self) -> Result<(usize, f64)> {
+        let everyone = self.everyone();
+        let (leader, _) = self.agree(&everyone, &everyone, PATIENCE)?;
+        let survivors = self.all_but(leader);
+        let began = self.testbed.hosts.isolate(leader)?;
+        let (_, known) = self.agree(&survivors, &survivors, PATIENCE)?;
+        Ok((leader, milliseconds(began, known)))
+    }
+
+    /// Collects events until `look` returns a value, for at most `patience`.
+    fn until<T>(&mut self, patience: Duration, look: impl Fn(&Self) -> Option<T>) -> Option<T> {
+        let until = Instant::now() + patience;
+        loop {
+            if let Some(found) = look(self) {
+                return Some(found);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            let line = self.agents.next_line(left)?;
+            self.note(&line);
+        }
     }
 
     /// Waits until all members in `who` name the same leader, and it is in `leaders`. Returns the
@@ -285,20 +285,9 @@ impl<'g> Members<'g> {
         leaders: &[usize],
         patience: Duration,
     ) -> Result<(usize, u64)> {
-        let until = Instant::now() + patience;
-        loop {
-            if let Some(agreed) = self.agreed(who, leaders) {
-                return Ok(agreed);
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            match self.receiver.recv_timeout(left) {
-                Ok(said) => self.note(&said),
-                Err(_) => {
-                    let opinions = self.opinions(who);
-                    return Err(format!("no agreement within {patience:?}: {opinions}").into());
-                }
-            }
-        }
+        self.until(patience, |it| it.agreed(who, leaders)).ok_or_else(|| {
+            format!("no agreement within {patience:?}: {}", self.opinions(who)).into()
+        })
     }
 
     /// Describes which leaders the members in `who` name, with the number of members. Lists the
@@ -309,31 +298,25 @@ impl<'g> Members<'g> {
             let named = self.leader_of(index);
             opinions.entry(named).or_default().push(index);
         }
-        let told = opinions.into_iter().map(|(named, by)| {
-            let named = named.map_or("nobody".to_owned(), name);
+        let opinions = opinions.into_iter().map(|(named, by)| {
+            let named = named.map_or("no leader".to_owned(), name);
             match by.len() {
                 1..=MEMBERS => format!("{named} by {by:?}"),
                 count => format!("{named} by {count}"),
             }
         });
-        told.collect::<Vec<_>>().join(", ")
+        opinions.collect::<Vec<_>>().join(", ")
     }
 
     /// Waits until a member in `who` holds tenure with a fence above `above`.
     pub(crate) fn held(&mut self, who: &[usize], above: u64, patience: Duration) -> Result<Held> {
-        let until = Instant::now() + patience;
-        loop {
-            let held = who.iter().filter_map(|&by| self.holds(by));
-            if let Some(held) = held.filter(|it| it.fence > above).max_by_key(|it| it.fence) {
-                return Ok(held);
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            let said = self.receiver.recv_timeout(left);
-            let said = said.map_err(|_| {
-                format!("none of {who:?} got tenure above fence {above} within {patience:?}")
-            })?;
-            self.note(&said);
-        }
+        let held = |members: &Self| {
+            let held = who.iter().filter_map(|&by| members.holds(by));
+            held.filter(|it| it.fence > above).max_by_key(|it| it.fence)
+        };
+        self.until(patience, held).ok_or_else(|| {
+            format!("none of {who:?} got tenure above fence {above} within {patience:?}").into()
+        })
     }
 
     /// Returns the tenure that agent `by` reports as its own.
@@ -346,7 +329,7 @@ impl<'g> Members<'g> {
 
     fn agreed(&self, who: &[usize], leaders: &[usize]) -> Option<(usize, u64)> {
         let named = who.iter().map(|&index| {
-            let report = self.agents[index].as_ref()?.reports.last()?;
+            let report = self.reports(index).last()?;
             Some((report.leader?, report.at_ns))
         });
         let named: Option<Vec<(usize, u64)>> = named.collect();
@@ -359,14 +342,7 @@ impl<'g> Members<'g> {
 
     /// Collects events for `span`.
     pub(crate) fn listen_for(&mut self, span: Duration) {
-        let until = Instant::now() + span;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            match self.receiver.recv_timeout(left) {
-                Ok(said) => self.note(&said),
-                Err(_) => return,
-            }
-        }
+        self.until::<()>(span, |_| None);
     }
 
     /// Collects events until all members have settled, and on to a random point between two
@@ -383,7 +359,7 @@ impl<'g> Members<'g> {
 
     /// Returns the reports of agent `index` since it was started, oldest first.
     pub(crate) fn reports(&self, index: usize) -> &[LeaderReport] {
-        self.agents[index].as_ref().map_or(&[], |it| &it.reports)
+        &self.events[index].reports
     }
 
     /// Returns the total number of reports of the agents in `who`.
@@ -399,74 +375,40 @@ impl<'g> Members<'g> {
         }
         let firsts = everyone.iter().filter_map(|&index| self.reports(index).first());
         let begin = firsts.map(|report| report.at_ns).min().unwrap_or(0);
-        let told = |report: &LeaderReport| {
-            let leader = report.leader.map_or("nobody".to_owned(), |it| it.to_string());
+        let show = |report: &LeaderReport| {
+            let leader = report.leader.map_or("no leader".to_owned(), |it| it.to_string());
             format!("{leader} at {:.1} ms", milliseconds(begin, report.at_ns))
         };
         let stories = everyone.iter().map(|&index| {
-            let reports: Vec<String> = self.reports(index).iter().map(told).collect();
+            let reports: Vec<String> = self.reports(index).iter().map(show).collect();
             format!("{index} named {}", reports.join(", "))
         });
         let stories: Vec<String> = stories.collect();
-        Err(format!("somebody changed its mind: {}", stories.join("; ")).into())
+        Err(format!("a member changed its leader: {}", stories.join("; ")).into())
     }
 
     /// Returns the time at which the last agent came up.
     pub(crate) fn up_ns(&self) -> Option<u64> {
-        let ups = self.agents.iter().flatten().map(|agent| agent.up_ns);
-        ups.max().flatten()
+        self.events.iter().filter_map(|events| events.up_ns).max()
     }
 
-    fn note(&mut self, said: &OutputLine) {
-        let Some(agent) = &mut self.agents[said.index] else {
-            return;
-        };
-        if agent.process.id() != said.pid {
-            return; // a line of the former process
-        }
-        let Ok(line) = serde_json::from_str::<Value>(&said.line) else {
+    fn note(&mut self, line: &Line) {
+        let events = &mut self.events[line.place];
+        let Ok(line) = serde_json::from_str::<Value>(&line.text) else {
             return; // not an event
         };
         let Some(at) = line["time_ns"].as_u64() else {
             return;
         };
         if line["up"] == true {
-            agent.up_ns = Some(at);
+            events.up_ns = Some(at);
             return;
         }
-        agent.reports.push(LeaderReport {
+        events.reports.push(LeaderReport {
             at_ns: at,
             leader: line["leader"].as_str().and_then(index_of),
             fence: line["fence"].as_u64(),
         });
-    }
-}
-
-impl Drop for Members<'_> {
-    fn drop(&mut self) {
-        // All are killed at once, so that no agent sees another one die.
-        let agents = self.agents.iter_mut().flatten();
-        Process::kill_all(agents.map(|agent| &mut agent.process));
-    }
-}
-
-impl Directory {
-    fn new(what: &str) -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("hustings-{what}-{}", now_ns()));
-        fs::create_dir(&path)?;
-        Ok(Self(path))
-    }
-
-    fn of(&self, index: usize) -> PathBuf {
-        self.0.join(name(index))
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        if std::env::var("X_KEEP").is_err() {
-            let _ = fs::remove_dir_all(&self.0);
-        }
     }
 }
 

@@ -18,9 +18,6 @@ const GROUP_PORT: u16 = 7401;
 /// The number of real frames that are captured first, to be altered and replayed.
 const FRAMES: usize = 10;
 
-/// The line that is printed once the frames to be replayed are captured.
-pub(super) const CAPTURED: &str = "caught";
-
 /// The number of packets before a pause. If they came faster than an agent can read them, the
 /// kernel would drop them.
 const AT_A_TIME: u64 = 32;
@@ -94,7 +91,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// Reports that the frames are captured, waits for a line, replays the frames, and prints the
 /// number of sent ones.
 fn replay(options: &Options, frames: &[Vec<u8>], pause: Duration) -> Result<()> {
-    writeln!(io::stdout(), "{CAPTURED}")?;
+    writeln!(io::stdout(), "captured")?;
     io::stdin().read_line(&mut String::new())?;
     let socket = UdpSocket::bind((options.interface, 0))?;
     let mut sent = 0;
@@ -118,7 +115,7 @@ fn capture(interface: Ipv4Addr, count: usize) -> Result<Vec<Vec<u8>>> {
     let mut frames = Vec::new();
     while frames.len() < count {
         let length =
-            socket.recv(&mut buffer).map_err(|error| format!("no frames to be caught: {error}"))?;
+            socket.recv(&mut buffer).map_err(|error| format!("no frames to capture: {error}"))?;
         frames.push(buffer[..length].to_vec());
     }
     Ok(frames)

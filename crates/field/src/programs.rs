@@ -40,12 +40,6 @@ pub(crate) fn dev(file: &str) -> Result<PathBuf> {
     built("debug", file)
 }
 
-/// Returns the path of a program if it is in `PATH`.
-pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
-}
-
 fn built(directory: &str, file: &str) -> Result<PathBuf> {
     let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     let target = root().join(target);

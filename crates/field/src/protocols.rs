@@ -1,16 +1,14 @@
 //! The protocols side by side: the simulator's prediction and the field's measurement.
 
 use std::fs;
-use std::process::Command;
 
+use hustings_testkit::Scratch;
 use serde_json::Value;
 
-use super::Options;
-use super::spread::Spread;
-use super::table::{Report, Verdict};
-use super::testbed::{MEMBERS, Testbed};
-use super::trials::{LeaderFault, USUAL, failover};
-use crate::Result;
+use super::failover::{LeaderFault, USUAL, failover};
+use super::table::{Report, Spread, Verdict};
+use super::testbed::{MEMBERS, Testbed, simulate};
+use crate::{Options, Result};
 
 /// The delay of a message between two hosts of the field.
 const DELAY: &str = "100us";
@@ -27,7 +25,6 @@ const FAULT_STEP_MS: usize = 10;
 
 /// A protocol, and its settings in the simulator and in the field.
 struct Contestant {
-    name: &'static str,
     /// The protocol's name in the simulator and in the field.
     protocol: &'static str,
     /// Further options of the simulator.
@@ -44,43 +41,41 @@ enum ProtocolKind {
     Classic,
 }
 
-const CONTESTANTS: &[Contestant] = &[
-    Contestant {
-        name: "protocol suppress (LE-S)",
-        protocol: "suppress",
-        sim: &["--suppress-interval", "5ms"],
-        kind: ProtocolKind::Announcing,
-    },
-    Contestant {
-        name: "protocol announce (LE-A)",
-        protocol: "announce",
-        sim: &["--suppress-interval", "0s"],
-        kind: ProtocolKind::Announcing,
-    },
-    Contestant {
-        name: "protocol earliest (LE-M)",
-        protocol: "earliest",
-        sim: &["--suppress-interval", "5ms"],
-        kind: ProtocolKind::Announcing,
-    },
-    Contestant {
-        name: "protocol bully",
-        protocol: "bully",
-        sim: &["--initiator", "all", "--answer-within", "250ms", "--victory-within", "450ms"],
-        kind: ProtocolKind::Classic,
-    },
-    Contestant {
-        name: "protocol chang-roberts",
-        protocol: "chang-roberts",
-        sim: &["--initiators", "all"],
-        kind: ProtocolKind::Classic,
-    },
-    Contestant {
-        name: "protocol modified-ring",
-        protocol: "modified-ring",
-        sim: &["--initiators", "all"],
-        kind: ProtocolKind::Classic,
-    },
+const CONTESTANTS: &[(&str, Contestant)] = &[
+    (
+        "protocol suppress (LE-S)",
+        Contestant {
+            protocol: "suppress",
+            sim: &["--suppress-interval", "5ms"],
+            kind: ProtocolKind::Announcing,
+        },
+    ),
+    (
+        "protocol announce (LE-A)",
+        Contestant {
+            protocol: "announce",
+            sim: &["--suppress-interval", "0s"],
+            kind: ProtocolKind::Announcing,
+        },
+    ),
+    (
+        "protocol earliest (LE-M)",
+        Contestant {
+            protocol: "earliest",
+            sim: &["--suppress-interval", "5ms"],
+            kind: ProtocolKind::Announcing,
+        },
+    ),
+    (
+        "protocol bully",
+        Contestant {
+            protocol: "bully",
+            sim: &["--initiator", "all", "--answer-within", "250ms", "--victory-within", "450ms"],
+            kind: ProtocolKind::Classic,
+        },
+    ),
+    ("protocol chang-roberts", Contestant::ring("chang-roberts")),
+    ("protocol modified-ring", Contestant::ring("modified-ring")),
 ];
 
 /// The fault that is simulated.
@@ -93,15 +88,10 @@ enum Question {
 }
 
 pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) -> Result<()> {
-    let chosen = options.choose(CONTESTANTS, |contestant| contestant.name);
-    if chosen.is_empty() {
-        return Ok(());
-    }
     let title = "Until every survivor knows the new leader, in milliseconds: the simulator's mean, and \
                  the field's:";
     let headings = ["KILL sim", "median", "p95", "lost sim", "median", "p95"];
-    let mut table = report.table(title, &headings);
-    for contestant in chosen {
+    let table = report.rows(options, title, &headings, CONTESTANTS, |contestant| {
         let mut cells = Vec::new();
         for (question, fault) in
             [(Question::Known, LeaderFault::Killed), (Question::Silent, LeaderFault::Isolated)]
@@ -113,19 +103,25 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
             cells.push(format!("{:.1}", contestant.predict(testbed, question)?));
             cells.extend(spread.cells().drain(1..3));
         }
-        table.row(contestant.name, &cells, &Verdict::none());
+        Ok((cells, Verdict::none()))
+    })?;
+    if let Some(table) = table {
+        table.note("KILL: the kernel reports it; in the simulator a goodbye (announce family) or a detector of 1 ms.");
+        table.note(
+            "lost: the host vanishes; in the simulator a crash, found by the listen interval (announce",
+        );
+        table.note(&format!(
+            "family) or by a detector of {DETECTION_MS} ms, what the agents' takes on average (the others). Delay {DELAY}."
+        ));
     }
-    table.note("KILL: the kernel tells; in the simulator a goodbye (announce family) or a detector of 1 ms.");
-    table.note(
-        "lost: the host vanishes; in the simulator a crash, found by the listen interval (announce",
-    );
-    table.note(&format!(
-        "family) or by a detector of {DETECTION_MS} ms, what the agents' takes on average (the others). Delay {DELAY}."
-    ));
     Ok(())
 }
 
 impl Contestant {
+    const fn ring(protocol: &'static str) -> Self {
+        Self { protocol, sim: &["--initiators", "all"], kind: ProtocolKind::Classic }
+    }
+
     /// Returns the options that the agents are started with.
     fn options(&self) -> Vec<&str> {
         let intervals = match self.kind {
@@ -153,43 +149,34 @@ impl Contestant {
             Question::Known => "1ms".to_owned(),
             Question::Silent => format!("{DETECTION_MS}ms"),
         };
-        let scenario =
-            std::env::temp_dir().join(format!("hustings-{}.scenario", std::process::id()));
+        let home = Scratch::new("hustings-scenario");
+        let scenario = home.join("scenario");
         fs::write(&scenario, format!("at {at_ms}ms {verb} best\n"))?;
-        let mut command = Command::new(testbed.program);
-        command
-            .args(["sim", self.protocol])
-            .args(self.sim)
-            .args(["--members", &MEMBERS.to_string(), "--delay", DELAY])
-            .args(["--runs", "100", "--format", "json", "--until", "10s"])
-            .arg("--scenario")
-            .arg(&scenario);
-        match self.kind {
-            ProtocolKind::Announcing => command
-                .args(["--rules", "field", "--takeover", "never"])
-                .args(["--announce-interval", "100ms", "--listen-interval", "300ms"])
-                .args(["--patience", "5ms"]),
-            ProtocolKind::Classic => command
-                .args(["--patience", "1s", "--hearsay", "checked"])
-                .args(["--detect", &detect]),
-        };
-        let output = command.output()?;
-        fs::remove_file(&scenario)?;
-        if !output.status.success() {
-            let why = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Err(format!("{command:?}: {why}").into());
-        }
-        let told: Value = serde_json::from_slice(&output.stdout)?;
-        self.kind
-            .read(&told, at_ms)
-            .ok_or_else(|| format!("{command:?} tells no time: {told}").into())
+        let report = simulate(testbed.program, self.protocol, |command| {
+            command
+                .args(self.sim)
+                .args(["--members", &MEMBERS.to_string(), "--delay", DELAY])
+                .args(["--runs", "100", "--until", "10s", "--scenario"])
+                .arg(&scenario);
+            match self.kind {
+                ProtocolKind::Announcing => command
+                    .args(["--rules", "field", "--takeover", "never"])
+                    .args(["--announce-interval", "100ms", "--listen-interval", "300ms"])
+                    .args(["--patience", "5ms"]),
+                ProtocolKind::Classic => command
+                    .args(["--patience", "1s", "--hearsay", "checked"])
+                    .args(["--detect", &detect]),
+            };
+        })?;
+        let time = self.kind.read(&report, at_ms);
+        time.ok_or_else(|| format!("the simulator reports no time: {report}").into())
     }
 }
 
 impl ProtocolKind {
     /// Returns the milliseconds from the fault until all members agree again.
-    fn read(self, told: &Value, at_ms: u32) -> Option<f64> {
-        let mean_ms = |metric| Some(told["metrics"][metric]["mean"].as_f64()? * 1e3);
+    fn read(self, report: &Value, at_ms: u32) -> Option<f64> {
+        let mean_ms = |metric| Some(report["metrics"][metric]["mean"].as_f64()? * 1e3);
         match self {
             Self::Announcing => mean_ms("reestablishment"),
             Self::Classic => Some(mean_ms("delay")? - f64::from(at_ms)),
@@ -204,11 +191,11 @@ mod tests {
 
     #[test]
     fn simulated_times_count_from_the_fault() {
-        let told =
+        let report =
             json!({"metrics": {"delay": {"mean": 5.801}, "reestablishment": {"mean": 0.25}}});
-        let classic = ProtocolKind::Classic.read(&told, 5_000).unwrap();
+        let classic = ProtocolKind::Classic.read(&report, 5_000).unwrap();
         assert!((classic - 801.0).abs() < 1e-6);
-        assert_eq!(ProtocolKind::Announcing.read(&told, 5_000), Some(250.0));
+        assert_eq!(ProtocolKind::Announcing.read(&report, 5_000), Some(250.0));
         assert_eq!(ProtocolKind::Announcing.read(&json!({}), 5_000), None);
     }
 }

@@ -1,8 +1,10 @@
 //! Tables of results. Each row is printed as soon as it is known, together with its limit.
+//!
+//! A measurement is a table: [`Report::rows`] measures the rows that the options ask for.
 
 use std::fmt;
 
-use crate::Result;
+use crate::{Options, Result};
 
 const NAME_WIDTH: usize = 52;
 const CELL_WIDTH: usize = 9;
@@ -36,6 +38,28 @@ impl Verdict {
 }
 
 impl Report {
+    /// Measures each of `rows` whose name the options ask for, and prints their table. Returns the
+    /// table if there is one.
+    pub(crate) fn rows<R>(
+        &mut self,
+        options: &Options,
+        title: &str,
+        headings: &[&str],
+        rows: &[(&str, R)],
+        mut measure: impl FnMut(&R) -> Result<(Vec<String>, Verdict)>,
+    ) -> Result<Option<Table<'_>>> {
+        let chosen = options.choose(rows, |(name, _)| name);
+        if chosen.is_empty() {
+            return Ok(None);
+        }
+        let mut table = self.table(title, headings);
+        for (name, row) in chosen {
+            let (cells, verdict) = measure(row)?;
+            table.row(name, &cells, &verdict);
+        }
+        Ok(Some(table))
+    }
+
     /// Begins a table: prints its title and headings.
     pub(crate) fn table(&mut self, title: &str, headings: &[&str]) -> Table<'_> {
         println!("\n{title}");
@@ -72,6 +96,47 @@ impl Table<'_> {
     }
 }
 
+/// Measurements in one unit.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Spread {
+    sorted: Vec<f64>,
+}
+
+impl Spread {
+    pub(crate) fn add(&mut self, value: f64) {
+        let at = self.sorted.partition_point(|&it| it < value);
+        self.sorted.insert(at, value);
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// Returns the least measurement that a fraction `share` of all measurements does not exceed.
+    pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
+        let rank = (share * self.sorted.len() as f64).ceil() as usize;
+        self.sorted.get(rank.max(1) - 1).copied()
+    }
+
+    pub(crate) fn max(&self) -> Option<f64> {
+        self.quantile(1.0)
+    }
+
+    pub(crate) fn median(&self) -> Option<f64> {
+        self.quantile(0.5)
+    }
+
+    /// The headings of [`Spread::cells`].
+    pub(crate) const HEADINGS: [&str; 4] = ["trials", "median", "p95", "max"];
+
+    /// Returns the cells of a table row: count, median, p95, max.
+    pub(crate) fn cells(&self) -> Vec<String> {
+        let show = |share| self.quantile(share).map_or("-".to_owned(), |it| format!("{it:.1}"));
+        let count = self.count().to_string();
+        vec![count, show(0.5), show(0.95), show(1.0)]
+    }
+}
+
 fn line(name: &str, cells: &[impl fmt::Display], remark: &str) -> String {
     let cells: String = cells.iter().map(|cell| format!(" {cell:>CELL_WIDTH$}")).collect();
     format!("{name:<NAME_WIDTH$}{cells}  {remark}").trim_end().to_owned()
@@ -79,7 +144,7 @@ fn line(name: &str, cells: &[impl fmt::Display], remark: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Report, Verdict, line};
+    use super::{Report, Spread, Verdict, line};
 
     #[test]
     fn rows_align_with_their_headings() {
@@ -97,5 +162,18 @@ mod tests {
         report.table("c", &[]).row("told", &[], &Verdict::none());
         let error = report.close().expect_err("one row was missed");
         assert_eq!(error.to_string(), "not reached: far");
+    }
+
+    #[test]
+    fn quantiles_are_measured_values() {
+        let mut spread = Spread::default();
+        assert_eq!(spread.cells(), ["0", "-", "-", "-"]);
+        for value in (1..=20).rev() {
+            spread.add(f64::from(value));
+        }
+        assert_eq!(spread.median(), Some(10.0));
+        assert_eq!(spread.quantile(0.95), Some(19.0));
+        assert_eq!(spread.max(), Some(20.0));
+        assert_eq!(spread.cells(), ["20", "10.0", "19.0", "20.0"]);
     }
 }

@@ -5,7 +5,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::hosts::{Family, Hosts};
+use hustings_testkit::run;
+use serde_json::Value;
+
+use super::hosts::{Family, Hosts, address};
 use super::measure::now_ns;
 use super::members::{Members, Placement};
 use crate::Result;
@@ -46,7 +49,7 @@ impl<'a> Testbed<'a> {
 
     /// Returns a command that runs the program on host `host`.
     pub(crate) fn command(&self, host: usize) -> Command {
-        self.hosts.command(host, &self.program.to_string_lossy())
+        self.hosts.command(host, self.program)
     }
 
     /// Returns the address of a member on host `host` that receives at `port`.
@@ -96,4 +99,39 @@ pub(crate) fn name(index: usize) -> String {
 /// Returns the value of `--voters` if the first `count` members vote.
 pub(crate) fn voters(count: usize) -> String {
     (0..count).map(name).collect::<Vec<_>>().join(",")
+}
+
+/// Returns the options of a member of a group in which the first `count` members vote.
+pub(crate) fn voting_member(
+    group: &str,
+    member: usize,
+    count: usize,
+    ttl: Duration,
+    state: &Path,
+) -> Vec<String> {
+    let (name, bind) = (name(member), format!("{}:{PORT}", address(member)));
+    let (voters, ttl) = (voters(count), format!("{}ms", ttl.as_millis()));
+    let state = state.to_string_lossy();
+    let options = [
+        ["--group", group],
+        ["--name", &name],
+        ["--key", KEY],
+        ["--bind", &bind],
+        ["--voters", &voters],
+        ["--ttl", &ttl],
+        ["--state", &state],
+    ];
+    options.concat().into_iter().map(str::to_owned).collect()
+}
+
+/// Runs the simulator and returns what it reports.
+pub(crate) fn simulate(
+    program: &Path,
+    protocol: &str,
+    options: impl FnOnce(&mut Command),
+) -> Result<Value> {
+    let mut command = Command::new(program);
+    command.args(["sim", protocol, "--format", "json"]);
+    options(&mut command);
+    Ok(serde_json::from_str(&run(&mut command)?)?)
 }

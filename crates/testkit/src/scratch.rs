@@ -1,6 +1,7 @@
 //! Temporary directories for tests.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,11 +16,19 @@ impl Scratch {
     /// Creates a directory whose name begins with `name`.
     pub fn new(name: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{name}-{}-{count}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir(&path).expect("directories can be made");
-        Self { path, is_kept: false }
+        loop {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{name}-{}-{count}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            match fs::create_dir(&path) {
+                // An earlier process with this id has left it.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                created => {
+                    created.expect("directories can be made");
+                    return Self { path, is_kept: false };
+                }
+            }
+        }
     }
 
     /// The path of the directory.

@@ -4,19 +4,20 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use hustings_testkit::{Process, Scratch, run_together, this_program};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::lock_comparison::{HolderFault, LockMethod};
 use super::stores::Stores;
 use super::worker::{ReportSocket, StartReport};
 use crate::Result;
-use crate::hosts::{Hosts, address, run_together, this_program};
+use crate::failover::USUAL;
+use crate::hosts::address;
 use crate::measure::now_ns;
-use crate::testbed::{KEY, MEMBERS, PORT, name, voters};
-use crate::trials::USUAL;
+use crate::testbed::{KEY, MEMBERS, PORT, Testbed, name, voters};
 
 /// The number of voters. They are the first members.
 pub(super) const VOTERS: usize = 3;
@@ -24,29 +25,22 @@ pub(super) const VOTERS: usize = 3;
 /// Longer than any command takes to begin, beyond the ttl.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// The hosts, stores and program that a contest uses.
+/// The hosts, program and stores that a contest uses. The program has support for both stores.
 #[derive(Clone, Copy)]
 pub(super) struct Setup<'a> {
-    pub(super) hosts: &'a Hosts,
+    pub(super) testbed: Testbed<'a>,
     pub(super) stores: &'a Stores<'a>,
-    /// `hustings`, built with support for both stores.
-    pub(super) program: &'a Path,
 }
 
 pub(super) struct Contest<'a> {
     setup: Setup<'a>,
     method: LockMethod,
     ttl: Option<Duration>,
-    home: PathBuf,
+    home: Scratch,
     group: String,
     pub(super) reports: ReportSocket,
-    clients: Vec<Option<Client>>,
-}
-
-struct Client {
-    process: Child,
-    /// The process that reads the output of `etcdctl elect`.
-    reader: Option<Child>,
+    /// The processes of each member: the client, and the reader of the output of `etcdctl elect`.
+    clients: Vec<Vec<Process>>,
 }
 
 /// The role of a member.
@@ -62,9 +56,8 @@ impl<'a> Contest<'a> {
     /// Returns a new contest without running members.
     pub(super) fn new(setup: Setup<'a>, method: LockMethod, ttl: Option<Duration>) -> Result<Self> {
         let group = format!("cost-{}", now_ns());
-        let home = std::env::temp_dir().join(&group);
-        fs::create_dir(&home)?;
-        let reports = ReportSocket::open(&home)?;
+        let home = Scratch::new("hustings-cost");
+        let reports = ReportSocket::open(home.path())?;
         let contest = Self {
             setup,
             method,
@@ -72,7 +65,7 @@ impl<'a> Contest<'a> {
             home,
             group,
             reports,
-            clients: (0..MEMBERS).map(|_| None).collect(),
+            clients: (0..MEMBERS).map(|_| Vec::new()).collect(),
         };
         if method.has_voters() {
             contest.init_voters()?;
@@ -81,22 +74,22 @@ impl<'a> Contest<'a> {
     }
 
     pub(super) fn home(&self) -> &Path {
-        &self.home
+        self.home.path()
     }
 
     /// Initialises the voters.
     fn init_voters(&self) -> Result<()> {
         let init = |voter| {
-            let mut command = self.on_host(voter, self.setup.program);
+            let mut command = self.on_host(voter, self.setup.testbed.program);
             command.args(["voter", "init", "--new"]);
             self.membership(voter, &mut command);
             command
         };
-        run_together((0..VOTERS).map(init))
+        Ok(run_together((0..VOTERS).map(init))?)
     }
 
     fn on_host(&self, member: usize, program: impl AsRef<OsStr>) -> Command {
-        let mut command = self.setup.hosts.tied_command(member);
+        let mut command = self.setup.testbed.hosts.tied_command(member);
         command.arg(program);
         command
     }
@@ -141,7 +134,7 @@ impl<'a> Contest<'a> {
             | LockMethod::QuorumByDefault
             | LockMethod::Etcd
             | LockMethod::Postgres => {
-                let mut run = self.on_host(member, self.setup.program);
+                let mut run = self.on_host(member, self.setup.testbed.program);
                 run.arg("run");
                 if self.method != LockMethod::QuorumByDefault {
                     run.args(["--http", "127.0.0.1:7480"]);
@@ -206,8 +199,8 @@ impl<'a> Contest<'a> {
 
     /// Returns the process ids of the given members.
     pub(super) fn processes(&self, members: &[usize]) -> Vec<u32> {
-        let clients = members.iter().filter_map(|it| self.clients[*it].as_ref());
-        clients.map(|client| client.process.id()).collect()
+        let clients = members.iter().filter_map(|it| self.clients[*it].first());
+        clients.map(|client| client.id()).collect()
     }
 }
 
@@ -215,19 +208,18 @@ impl<'a> Contest<'a> {
 impl Contest<'_> {
     pub(super) fn start(&mut self, member: usize, role: Role) -> Result<()> {
         let mut command = self.client(member, role)?;
-        let mut reader = None;
-        let process = if self.method == LockMethod::EtcdElect {
-            let mut process = command.stdout(Stdio::piped()).spawn()?;
+        if self.method == LockMethod::EtcdElect {
+            command.stdout(Stdio::piped());
+        }
+        let mut client = Process::spawn(&mut command)?;
+        let output = client.stdout.take();
+        self.clients[member] = vec![client];
+        if let Some(output) = output {
             let [program, arguments @ ..] = self.work(member);
-            let lines = process.stdout.take().ok_or("it has no output")?;
             let mut read = Command::new(program);
-            read.args(arguments).arg("--after-a-line").stdin(lines);
-            reader = Some(read.spawn()?);
-            process
-        } else {
-            command.spawn()?
-        };
-        self.clients[member] = Some(Client { process, reader });
+            read.args(arguments).arg("--after-a-line").stdin(output);
+            self.clients[member].push(Process::spawn(&mut read)?);
+        }
         Ok(())
     }
 
@@ -238,14 +230,13 @@ impl Contest<'_> {
     /// Starts every member whose process has ended.
     pub(super) fn restart_ended(&mut self) -> Result<()> {
         for member in 0..MEMBERS {
-            let client = self.clients[member].as_mut();
+            let client = self.clients[member].first_mut();
             let has_ended = match client {
-                Some(client) => client.process.try_wait()?.is_some(),
+                Some(client) => client.try_wait()?.is_some(),
                 None => true,
             };
             if has_ended {
-                self.end(member);
-                self.start(member, Role::Candidate)?;
+                self.restart(member)?;
             }
         }
         Ok(())
@@ -256,11 +247,11 @@ impl Contest<'_> {
         let at_ns = now_ns();
         match fault {
             HolderFault::Command => kill(holder.pid)?,
-            HolderFault::Client => match &self.clients[holder.member] {
-                Some(client) => kill(client.process.id())?,
+            HolderFault::Client => match self.clients[holder.member].first() {
+                Some(client) => client.signal(Signal::KILL)?,
                 None => return Err("a command runs whose client does not".into()),
             },
-            HolderFault::Host => _ = self.setup.hosts.isolate(holder.member)?,
+            HolderFault::Host => _ = self.setup.testbed.hosts.isolate(holder.member)?,
         }
         Ok(at_ns)
     }
@@ -269,11 +260,11 @@ impl Contest<'_> {
     /// client.
     pub(super) fn undo(&mut self, former: StartReport, fault: HolderFault) -> Result<()> {
         if fault == HolderFault::Host {
-            self.setup.hosts.unfilter(former.member)?;
+            self.setup.testbed.hosts.unfilter(former.member)?;
         }
         // The command may have outlived its client, or its host was cut off from the others.
         if self.reports.is_running(former) {
-            self.end(former.member);
+            self.clients[former.member].clear();
             let _ = kill(former.pid);
         }
         Ok(())
@@ -281,32 +272,19 @@ impl Contest<'_> {
 
     /// Kills a member's processes and starts them again.
     pub(super) fn restart(&mut self, member: usize) -> Result<()> {
-        self.end(member);
+        self.clients[member].clear();
         self.start(member, Role::Candidate)
-    }
-
-    fn end(&mut self, member: usize) {
-        if let Some(Client { process, reader }) = self.clients[member].take() {
-            for mut child in [Some(process), reader].into_iter().flatten() {
-                // A failure to kill means that the child has ended.
-                let _ = child.kill();
-                let _ = child.wait();
-            }
-        }
     }
 }
 
 impl Drop for Contest<'_> {
     fn drop(&mut self) {
-        for member in 0..MEMBERS {
-            self.end(member);
-        }
+        self.clients.clear();
         for report in &self.reports.received {
             if self.reports.is_running(*report) {
                 let _ = kill(report.pid);
             }
         }
-        let _ = fs::remove_dir_all(&self.home);
     }
 }
 

@@ -7,13 +7,11 @@ use serde_json::Value;
 
 use super::contest::{Contest, Role, Setup, VOTERS};
 use super::lock_comparison::LockMethod;
+use super::meters::{MemberMeter, StoreMeter, Syncs};
 use super::stores::Store;
-use super::syncs::Syncs;
-use super::wire::{MemberMeter, StoreMeter};
 use crate::Result;
 use crate::measure::{milliseconds, now_ns};
-use crate::spread::Spread;
-use crate::table::{Table, Verdict};
+use crate::table::{Spread, Table, Verdict};
 
 pub(super) const HEADINGS: [&str; 8] =
     ["acquire:", "packets", "syncs", "renew:", "packets", "syncs", "every ms", "wire"];
@@ -204,8 +202,7 @@ impl<'a> Counting<'a> {
     fn frames_of_tenure(&self) -> Result<u64> {
         let mut sum = 0;
         for host in 0..=CANDIDATE {
-            let program = self.setup.program.to_string_lossy();
-            let mut command = self.setup.hosts.command(host, &program);
+            let mut command = self.setup.testbed.command(host);
             let output = command.args(["status", "--format", "json"]).output()?;
             // The candidate may not be up yet.
             if let Ok(status) = serde_json::from_slice::<Value>(&output.stdout) {

@@ -4,18 +4,17 @@
 //! The guardian of the killed process releases the tenure at once. If the release does not reach
 //! every voter, the next command waits until the tenure expires.
 
+use std::ops::RangeInclusive;
 use std::thread;
 use std::time::Duration;
 
 use super::contest::{Contest, Role, Setup};
 use super::lock_comparison::{HolderFault, LockMethod};
 use super::worker::StartReport;
-use crate::Options;
-use crate::Result;
 use crate::measure::{milliseconds, now_ns};
-use crate::spread::{self, Spread};
-use crate::table::{Report, Verdict};
+use crate::table::{Report, Spread, Verdict};
 use crate::testbed::MEMBERS;
+use crate::{Options, Result};
 
 /// The delay between the starts of two hosts. Real hosts do not start at one instant: the first
 /// voters begin a tenure before the last voter is up.
@@ -30,50 +29,40 @@ const VOTES_AFTER: Duration = Duration::from_millis(2_500);
 /// The time after which a killed process has ended.
 const ENDS_WITHIN: Duration = Duration::from_millis(150);
 
-/// One row of the table: a range of kills, counted within a group.
-struct KillRow {
-    name: &'static str,
-    first: u32,
-    last: u32,
-}
-
-const ROWS: &[KillRow] = &[
-    KillRow { name: "hustings run: 1st SIGKILL after a cold start", first: 1, last: 1 },
-    KillRow { name: "hustings run: 2nd SIGKILL in the group", first: 2, last: 2 },
-    KillRow { name: "hustings run: 3rd to 9th SIGKILL", first: 3, last: 9 },
-    KillRow { name: "hustings run: 10th, all others were restarted", first: 10, last: 10 },
+/// The rows of the table: ranges of kills, counted within a group.
+const ROWS: &[(&str, RangeInclusive<u32>)] = &[
+    ("hustings run: 1st SIGKILL after a cold start", 1..=1),
+    ("hustings run: 2nd SIGKILL in the group", 2..=2),
+    ("hustings run: 3rd to 9th SIGKILL", 3..=9),
+    ("hustings run: 10th, all others were restarted", 10..=10),
 ];
 
 /// Carries out the kills and prints the table.
 pub(super) fn run(setup: Setup<'_>, options: &Options, report: &mut Report) -> Result<()> {
-    let chosen = options.choose(ROWS, |row| row.name);
-    let Some(rounds) = chosen.iter().map(|row| row.last).max() else {
+    let chosen = options.choose(ROWS, |(name, _)| name);
+    let Some(rounds) = chosen.iter().map(|(_, kills)| *kills.end()).max() else {
         return Ok(());
     };
     let method = LockMethod::QuorumByDefault;
-    let mut spreads = vec![Spread::default(); chosen.len()];
+    let mut times: Vec<(u32, f64)> = Vec::new();
     for _ in 0..method.trials(options.trials) {
         let mut contest = Contest::new(setup, method, method.ttl())?;
         let mut holder = come_up(&mut contest)?;
         for round in 1..=rounds {
-            let took = kill(&mut contest, &mut holder, round)?;
-            let is_in = |row: &KillRow| (row.first..=row.last).contains(&round);
-            let rows = chosen.iter().zip(&mut spreads);
-            for (_, spread) in rows.filter(|(row, _)| is_in(row)) {
-                spread.add(took);
-            }
+            times.push((round, kill(&mut contest, &mut holder, round)?));
         }
     }
     let title = "Until the next command runs after SIGKILL of hustings run, in milliseconds, three voters of five hosts, default \
                  options (ttl 2 s):";
-    let mut table = report.table(title, &spread::HEADINGS);
-    for (row, spread) in chosen.iter().zip(&spreads) {
+    report.rows(options, title, &Spread::HEADINGS, ROWS, |kills| {
+        let mut spread = Spread::default();
+        let its = times.iter().filter(|(round, _)| kills.contains(round));
+        its.for_each(|(_, took)| spread.add(*took));
         // This is far less than the rest of a tenure that is not released.
         let median_is_met = spread.median().is_some_and(|it| it <= 50.0);
         let is_met = median_is_met && spread.max().is_some_and(|it| it <= 500.0);
-        let verdict = Verdict::new("median 50, max 500", is_met);
-        table.row(row.name, &spread.cells(), &verdict);
-    }
+        Ok((spread.cells(), Verdict::new("median 50, max 500", is_met)))
+    })?;
     Ok(())
 }
 

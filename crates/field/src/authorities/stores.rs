@@ -1,24 +1,15 @@
 //! One etcd and one PostgreSQL server on a host of their own, with their default disk settings.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::chown;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
+
+use hustings_testkit::{Scratch, Server, etcd_server, poll, postgres_server, run};
 
 use crate::Result;
-use crate::hosts::{Hosts, address, run};
-use crate::measure::now_ns;
-use crate::programs::find_program;
+use crate::hosts::{Hosts, address};
 
 const ETCD_PORT: u16 = 2379;
 const POSTGRES_PORT: u16 = 5432;
-
-/// PostgreSQL refuses to run as root.
-const NOBODY: u32 = 65_534;
-const AS_NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
@@ -42,31 +33,37 @@ pub(super) struct Stores<'a> {
     hosts: &'a Hosts,
     /// The host that runs both servers.
     pub(super) host: usize,
-    servers: Vec<Child>,
-    home: PathBuf,
+    /// etcd, then PostgreSQL.
+    servers: Vec<Server>,
+    home: Scratch,
 }
 
 impl<'a> Stores<'a> {
     /// Returns a value without servers.
     pub(super) fn none(hosts: &'a Hosts) -> Self {
-        Self {
-            hosts,
-            host: 0,
-            servers: Vec::new(),
-            home: std::env::temp_dir().join(format!("stores-{}", now_ns())),
-        }
+        Self { hosts, host: 0, servers: Vec::new(), home: Scratch::new("hustings-stores") }
     }
 
     /// Starts both servers and waits until they answer.
     pub(super) fn open(hosts: &'a Hosts, host: usize) -> Result<Self> {
-        let home = std::env::temp_dir().join(format!("stores-{}", now_ns()));
-        fs::create_dir(&home)?;
-        let mut stores = Self { hosts, host, servers: Vec::new(), home };
-        stores.start_etcd()?;
-        stores.start_postgres()?;
+        let mut stores = Self { host, ..Self::none(hosts) };
+        let (data, peers) = (stores.home.join("etcd"), "http://127.0.0.1:2380");
+        let cluster = format!("default={peers}");
+        let etcd = etcd_server("default", &data, &stores.etcd(), peers, &cluster);
+        stores.serve(etcd, "etcd.log");
+        let clients = "10.72.0.0/16";
+        let postgres = postgres_server(stores.home.path(), &address(host), POSTGRES_PORT, clients);
+        stores.serve(postgres, "postgres.log");
         stores.wait_for("etcdctl", &["--endpoints", &stores.etcd(), "get", "ready"])?;
         stores.wait_for("psql", &["-X", "-q", "-d", &stores.postgres(), "-c", "SELECT 1"])?;
         Ok(stores)
+    }
+
+    fn serve(&mut self, command: Vec<String>, log: &str) {
+        let namespace = self.hosts.namespace(self.host);
+        let on_host = ["ip", "netns", "exec", &namespace].map(str::to_owned);
+        let line = on_host.into_iter().chain(command).collect();
+        self.servers.push(Server::start(line, self.home.join(log)));
     }
 
     pub(super) fn etcd(&self) -> String {
@@ -83,11 +80,7 @@ impl<'a> Stores<'a> {
             Store::Etcd => &self.servers[0],
             Store::Postgres => &self.servers[1],
         };
-        let server = server.id();
-        let children = fs::read_to_string(format!("/proc/{server}/task/{server}/children"));
-        let children = children.unwrap_or_default();
-        let children = children.split_whitespace().filter_map(|it| it.parse().ok());
-        [server].into_iter().chain(children).collect()
+        server.processes().iter().map(|pid| pid.as_raw_nonzero().get().unsigned_abs()).collect()
     }
 
     /// Returns the number of lease renewals that etcd has counted.
@@ -96,89 +89,23 @@ impl<'a> Stores<'a> {
         let script =
             format!("exec 3<>{place}; printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3");
         let mut command = self.hosts.command(self.host, "bash");
-        let output = command.args(["-c", &script]).output()?;
-        let metrics = String::from_utf8_lossy(&output.stdout).into_owned();
-        renewals(&metrics).ok_or_else(|| "etcd does not tell its renewals".into())
-    }
-
-    fn start_etcd(&mut self) -> Result<()> {
-        let (clients, peers) = (self.etcd(), "http://127.0.0.1:2380");
-        let mut command = self.hosts.tied_command(self.host);
-        command.args(["etcd", "--data-dir"]).arg(self.home.join("etcd"));
-        command.args(["--listen-client-urls", &clients]);
-        command.args(["--advertise-client-urls", &clients]);
-        command.args(["--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers]);
-        command.args(["--initial-cluster", &format!("default={peers}")]);
-        self.serve(command, "etcd.log")
-    }
-
-    fn start_postgres(&mut self) -> Result<()> {
-        let data = self.home.join("postgres");
-        fs::create_dir(&data)?;
-        chown(&data, Some(NOBODY), Some(NOBODY))?;
-        let mut make = self.hosts.tied_command(self.host);
-        make.args(AS_NOBODY);
-        make.arg(postgres_program("initdb")?).arg("-D").arg(&data);
-        make.args(["-U", "hustings", "-A", "trust", "-N", "-E", "UTF8"]);
-        run(&mut make)?;
-        let mut doors = OpenOptions::new().append(true).open(data.join("pg_hba.conf"))?;
-        doors.write_all(b"host all all 10.72.0.0/16 trust\n")?;
-        let mut command = self.hosts.tied_command(self.host);
-        command.args(AS_NOBODY).arg(postgres_program("postgres")?);
-        command.arg("-D").arg(&data).arg("-k").arg(&data);
-        command.args(["-h", &address(self.host), "-p", &POSTGRES_PORT.to_string()]);
-        self.serve(command, "postgres.log")
-    }
-
-    fn serve(&mut self, mut command: Command, log: &str) -> Result<()> {
-        let log = File::create(self.home.join(log))?;
-        command.stdout(log.try_clone()?).stderr(log);
-        self.servers.push(command.spawn()?);
-        Ok(())
+        let metrics = run(command.args(["-c", &script]))?;
+        renewals(&metrics).ok_or_else(|| "etcd does not count its renewals".into())
     }
 
     fn wait_for(&self, program: &str, arguments: &[&str]) -> Result<()> {
-        let until = Instant::now() + READY_WITHIN;
-        loop {
-            let mut ask = self.hosts.command(self.host, program);
-            match run(ask.args(arguments).stdin(Stdio::null())) {
-                Err(error) if Instant::now() >= until => return Err(error),
-                Err(_) => thread::sleep(Duration::from_millis(50)),
-                Ok(()) => return Ok(()),
-            }
+        let mut ask = self.hosts.command(self.host, program);
+        ask.args(arguments).stdin(Stdio::null());
+        match poll(READY_WITHIN, || run(&mut ask).ok()) {
+            Some(_) => Ok(()),
+            None => Err(format!("{ask:?} gets no answer within {READY_WITHIN:?}").into()),
         }
-    }
-}
-
-impl Drop for Stores<'_> {
-    fn drop(&mut self) {
-        for server in &mut self.servers {
-            // A failure to kill means that the server has ended. PostgreSQL's children end when
-            // they notice that their parent is gone.
-            let _ = server.kill();
-            let _ = server.wait();
-        }
-        let _ = fs::remove_dir_all(&self.home);
     }
 }
 
 fn renewals(metrics: &str) -> Option<u64> {
     let name = "etcd_debugging_lease_renewed_total ";
     metrics.lines().find_map(|line| line.strip_prefix(name))?.parse().ok()
-}
-
-/// Finds a program of the PostgreSQL server. Debian keeps them in one directory for each version,
-/// outside `PATH`.
-fn postgres_program(name: &str) -> Result<PathBuf> {
-    if let Some(found) = find_program(name) {
-        return Ok(found);
-    }
-    let versions = fs::read_dir(Path::new("/usr/lib/postgresql"))?;
-    let programs = versions.flatten().map(|it| it.path().join("bin").join(name));
-    let mut found: Vec<PathBuf> = programs.filter(|it| it.is_file()).collect();
-    found.sort();
-    let found = found.pop();
-    found.ok_or_else(|| format!("{name} is missing: apt-get install postgresql").into())
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! The time until a command runs: from a cold start, and after each kind of fault.
 
+use std::fs;
+use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::contest::{Contest, Setup};
 use super::lock_comparison::{HolderFault, LockMethod};
-use super::tenure_time;
 use super::worker::StartReport;
 use crate::Result;
 use crate::measure::{milliseconds, now_ns};
-use crate::spread::Spread;
-use crate::table::{Table, Verdict};
+use crate::table::{Spread, Table, Verdict};
 
 pub(super) const HEADINGS: [&str; 7] =
     ["trials", "median", "p95", "max", "tenure:", "p95", "overlaps"];
@@ -140,7 +140,7 @@ fn follow(
 impl TrialResults {
     fn add(&mut self, contest: &Contest<'_>, from: u64, report: StartReport) -> Result<()> {
         self.command.add(milliseconds(from, report.at_ns));
-        if let Some(tenure) = tenure_time::last(&contest.log(report.member))? {
+        if let Some(tenure) = last_tenure_ns(&contest.log(report.member))? {
             self.tenure.add(milliseconds(from, tenure));
         }
         Ok(())
@@ -171,4 +171,44 @@ fn verdict(method: LockMethod, fault: HolderFault, results: &TrialResults) -> Ve
     };
     let is_met = reached.is_some_and(|it| it <= most) && results.overlaps == 0;
     Verdict::new(format!("{demand}, 0 overlaps"), is_met)
+}
+
+const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
+
+/// The text that a member logs when it gets tenure.
+const HAS_TENURE: &str = "leads (this member), fence";
+
+/// Returns the time on the boot clock at which a member last got tenure. Its log has calendar time,
+/// which is converted.
+fn last_tenure_ns(log: &Path) -> Result<Option<u64>> {
+    let log = fs::read_to_string(log)?;
+    let line = log.lines().rfind(|line| line.contains(HAS_TENURE));
+    let calendar = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let (now, today) = (now_ns(), calendar.as_nanos() as u64 % DAY_NS);
+    Ok(line.and_then(time_of_day_ns).map(|time| now - (today + DAY_NS - time) % DAY_NS))
+}
+
+/// Returns the time of day of a line that begins like `2026-01-31T13:02:59.123456Z`.
+fn time_of_day_ns(line: &str) -> Option<u64> {
+    let (_, time) = line.split_whitespace().next()?.split_once('T')?;
+    let (whole, part) = time.strip_suffix('Z')?.split_once('.')?;
+    let mut units = whole.split(':').map(str::parse::<u64>);
+    let seconds = (0..3).try_fold(0, |sum, _| Some(sum * 60 + units.next()?.ok()?))?;
+    let part: u64 = format!("{part:0<9}").parse().ok()?;
+    Some(seconds * 1_000_000_000 + part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time_of_day_ns;
+
+    #[test]
+    fn time_of_a_log_line_is_parsed() {
+        let line = "2026-01-31T13:02:59.123456Z  INFO group g: a leads (this member), fence 1";
+        let seconds = (13 * 60 + 2) * 60 + 59;
+        assert_eq!(time_of_day_ns(line), Some(seconds * 1_000_000_000 + 123_456_000));
+        for line in ["", "13:02:59.1Z", "2026-01-31T13:02:59Z", "error: T"] {
+            assert_eq!(time_of_day_ns(line), None, "{line}");
+        }
+    }
 }

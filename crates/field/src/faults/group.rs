@@ -120,7 +120,7 @@ pub(super) fn duplicate_name(context: &FaultContext<'_>) -> Result<String> {
     require(members.report_count(&five) == before, || {
         "members changed their minds when a namesake of their leader came up".to_owned()
     })?;
-    Ok("it ended, and nobody changed".to_owned())
+    Ok("it ended, and no member changed".to_owned())
 }
 
 /// A process with another key never joins, and its frames are counted.

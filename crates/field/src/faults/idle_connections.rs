@@ -1,22 +1,20 @@
 //! A process without a key opens connections and sends nothing, against members with a low limit on
 //! open files.
 
-use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use hustings_testkit::observe::is_running;
-use hustings_testkit::{Process, line_reader};
+use hustings_testkit::{Process, Scratch, poll, run, run_together, this_program};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{FaultContext, STRANGER, require};
 use crate::Result;
-use crate::hosts::{address, run_together, this_program};
+use crate::hosts::address;
 use crate::measure::now_ns;
-use crate::testbed::{KEY, PORT, name, voters};
+use crate::testbed::{PORT, name, voting_member};
 
 /// Three voters, each with a command that runs where its member leads.
 const VOTERS: usize = 3;
@@ -30,13 +28,12 @@ const CONNECTIONS: &str = "2000";
 const FILES: &str = "1024";
 
 const TTL: Duration = Duration::from_secs(2);
-const LOOK_EVERY: Duration = Duration::from_millis(2);
 const HTTP: &str = "127.0.0.1:7480";
 
 /// The time within which a command must start.
 const STARTED_WITHIN: Duration = Duration::from_secs(20);
 /// The time within which a member must answer over HTTP.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(3);
+const ANSWERED_WITHIN: &str = "3s";
 
 /// The target must still be elected, by a ring protocol whose messages use connections. Its command
 /// must start, HTTP must answer, and the command must be killed before its tenure ends although its
@@ -60,16 +57,15 @@ pub(super) fn held_open(context: &FaultContext<'_>) -> Result<String> {
 
 /// Waits until one of two members runs its command. Returns the leader, then the follower.
 fn first_to_lead([one, two]: [Member; 2]) -> Result<(Member, Member)> {
-    let began = Instant::now();
-    while began.elapsed() < STARTED_WITHIN {
-        if one.lines.recv_timeout(LOOK_EVERY).is_ok() {
-            return Ok((one, two));
-        }
-        if two.lines.try_recv().is_ok() {
-            return Ok((two, one));
-        }
+    let first = poll(STARTED_WITHIN, || match (one.lines.try_recv(), two.lines.try_recv()) {
+        (Ok(_), _) => Some(true),
+        (_, Ok(_)) => Some(false),
+        _ => None,
+    });
+    match first.ok_or("no member leads at first")? {
+        true => Ok((one, two)),
+        false => Ok((two, one)),
     }
-    Err("no member leads at first".into())
 }
 
 /// Starts the process and waits until it has opened its connections.
@@ -80,17 +76,18 @@ fn start_idle_client(context: &FaultContext<'_>) -> Result<Process> {
         .arg(this_program())
         .args(["idle-client", "--count", CONNECTIONS])
         .args(["--target", &format!("{}:{PORT}", address(TARGET))]);
-    let (stranger, lines) = heard(command.stdout(Stdio::piped()))?;
+    let (stranger, lines) = start(&mut command)?;
     let opened = lines.recv_timeout(STARTED_WITHIN);
     opened.map_err(|error| format!("no connections were opened: {error}"))?;
     Ok(stranger)
 }
 
-/// A group of voters and the directory of their state, which is removed when dropped.
+/// A group of voters.
 struct Group<'t> {
     context: &'t FaultContext<'t>,
     name: String,
-    home: PathBuf,
+    /// The directory of the voters' state.
+    home: Scratch,
 }
 
 /// A member that runs a command while it leads.
@@ -102,9 +99,7 @@ struct Member {
 impl<'t> Group<'t> {
     fn create(context: &'t FaultContext<'t>) -> Result<Self> {
         let name = format!("idle-{}", now_ns());
-        let home = std::env::temp_dir().join(&name);
-        fs::create_dir(&home)?;
-        let group = Self { context, name, home };
+        let group = Self { context, name, home: Scratch::new("hustings-idle") };
         run_together((0..VOTERS).map(|host| {
             let mut init = context.testbed.command(host);
             init.args(["voter", "init", "--new", "--within", "1s"]);
@@ -115,23 +110,15 @@ impl<'t> Group<'t> {
     }
 
     fn options(&self, host: usize) -> Vec<String> {
-        let state = self.home.join(name(host)).display().to_string();
-        let bind = format!("{}:{PORT}", address(host));
-        let (name, voters) = (name(host), voters(VOTERS));
-        let ttl = format!("{}s", TTL.as_secs());
-        let options = [
-            ["--group", &self.name],
-            ["--key", KEY],
-            ["--name", &name],
-            ["--bind", &bind],
+        let state = self.home.join(name(host));
+        let mut options = voting_member(&self.name, host, VOTERS, TTL, &state);
+        let more = [
             ["--interface", &address(host)],
-            ["--voters", &voters],
-            ["--ttl", &ttl],
-            ["--state", &state],
             ["--protocol", "chang-roberts"],
             ["--priority", if host == TARGET { "1" } else { "0" }],
         ];
-        options.concat().into_iter().map(str::to_owned).collect()
+        options.extend(more.concat().into_iter().map(str::to_owned));
+        options
     }
 
     /// Starts a member. Its command prints its own process id and that of its guardian.
@@ -142,9 +129,8 @@ impl<'t> Group<'t> {
             .arg(self.context.testbed.program)
             .args(["run", "--at-end", "restart", "--log", "error", "--http", HTTP])
             .args(self.options(host))
-            .args(["--", "sh", "-c", "echo $$ $PPID; exec sleep 1000"])
-            .stdout(Stdio::piped());
-        let (process, lines) = heard(&mut command)?;
+            .args(["--", "sh", "-c", "echo $$ $PPID; exec sleep 1000"]);
+        let (process, lines) = start(&mut command)?;
         Ok(Member { process, lines })
     }
 
@@ -163,9 +149,7 @@ impl<'t> Group<'t> {
         let others: Vec<usize> = (0..VOTERS).filter(|host| *host != TARGET).collect();
         self.context.testbed.hosts.block(TARGET, &others)?;
         let ends = cut.elapsed() + TTL;
-        while is_running(command) && cut.elapsed() < ends * 5 {
-            thread::sleep(LOOK_EVERY);
-        }
+        poll(ends * 5, || (!is_running(command)).then_some(()));
         let took = cut.elapsed();
         require(took < ends, || format!("its command ran {:?} past its tenure", took - ends))?;
         self.answers()?;
@@ -176,29 +160,19 @@ impl<'t> Group<'t> {
     fn answers(&self) -> Result<()> {
         let mut status = self.context.testbed.hosts.command(TARGET, "timeout");
         status
-            .arg(ANSWERED_WITHIN.as_secs().to_string())
+            .arg(ANSWERED_WITHIN)
             .arg(self.context.testbed.program)
             .args(["status", "--http", HTTP]);
-        let output = status.output()?;
-        require(output.status.success(), || {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            format!("HTTP is dead ({}): {said}", output.status)
-        })
-    }
-}
-
-impl Drop for Group<'_> {
-    fn drop(&mut self) {
-        // A directory that cannot be removed stays.
-        let _ = fs::remove_dir_all(&self.home);
+        run(&mut status).map_err(|error| format!("HTTP is dead: {error}"))?;
+        Ok(())
     }
 }
 
 /// Starts a process and a reader of its output.
-fn heard(command: &mut Command) -> Result<(Process, Receiver<String>)> {
-    let mut process = Process::spawn(command)?;
-    let output = process.stdout.take().ok_or("its output is not piped")?;
-    Ok((process, line_reader::read(output)))
+fn start(command: &mut Command) -> Result<(Process, Receiver<String>)> {
+    let mut process = Process::spawn(command.stdout(Stdio::piped()))?;
+    let lines = process.lines()?;
+    Ok((process, lines))
 }
 
 impl Member {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use super::leader::next_leader;
 use super::{FaultContext, OPTIONS, require};
 use crate::Result;
 use crate::measure::milliseconds;
@@ -16,20 +17,8 @@ const LASTS: Duration = Duration::from_secs(5);
 /// The time within which members agree once the network is whole.
 const HEALED_WITHIN: Duration = Duration::from_secs(2);
 
-pub(super) fn loses_10(context: &FaultContext<'_>) -> Result<String> {
-    loses(context, 10)
-}
-
-pub(super) fn loses_30(context: &FaultContext<'_>) -> Result<String> {
-    loses(context, 30)
-}
-
-pub(super) fn loses_50(context: &FaultContext<'_>) -> Result<String> {
-    loses(context, 50)
-}
-
 /// Members reach agreement under loss, and keep it or reach it again.
-fn loses(context: &FaultContext<'_>, percent: u32) -> Result<String> {
+pub(super) fn loses(context: &FaultContext<'_>, percent: u32) -> Result<String> {
     let mut members = context.testbed.group(&["--announce", "50ms"]);
     let everyone = members.everyone();
     for &host in &everyone {
@@ -75,27 +64,26 @@ pub(super) fn came_up_apart(context: &FaultContext<'_>) -> Result<String> {
 
 /// The leader receives from a follower that does not receive from it.
 pub(super) fn one_way(context: &FaultContext<'_>) -> Result<String> {
-    let (mut members, leader) = context.testbed.settled(OPTIONS)?;
-    let follower = members.all_but(leader)[0];
-    context.testbed.hosts.block(follower, &[leader])?;
-    let changes = disturb(&mut members, follower)?;
-    let healed = heal(context, &mut members)?;
-    Ok(format!("{changes} changes among the others, {healed}"))
+    without_hearing(context, |_, leader, _| vec![leader])
 }
 
 /// A member receives from no other member, and every other member receives from it.
 pub(super) fn deaf(context: &FaultContext<'_>) -> Result<String> {
+    without_hearing(context, |members, _, follower| members.all_but(follower))
+}
+
+/// Blocks at a follower what it receives from the members that `blocked` chooses, given all
+/// members, the leader and the follower.
+fn without_hearing(
+    context: &FaultContext<'_>,
+    blocked: impl Fn(&Members<'_>, usize, usize) -> Vec<usize>,
+) -> Result<String> {
     let (mut members, leader) = context.testbed.settled(OPTIONS)?;
     let follower = members.all_but(leader)[0];
-    let others = members.all_but(follower);
-    context.testbed.hosts.block(follower, &others)?;
+    context.testbed.hosts.block(follower, &blocked(&members, leader, follower))?;
     let changes = disturb(&mut members, follower)?;
     let healed = heal(context, &mut members)?;
     Ok(format!("{changes} changes among the others, {healed}"))
-}
-
-pub(super) fn no_multicasts(context: &FaultContext<'_>) -> Result<String> {
-    without_multicasts(context.testbed)
 }
 
 /// Cloud networks drop multicasts silently. Each member joins through the one before it, so the
@@ -168,4 +156,24 @@ fn heal(context: &FaultContext<'_>, members: &mut Members<'_>) -> Result<String>
     members.agree(&everyone, &everyone, HEALED_WITHIN)?;
     let took_ms = milliseconds(healed, known);
     Ok(format!("one leader {took_ms:.0} ms after the heal"))
+}
+
+/// The default channel between members that use IPv6.
+const BY_IPV6_MULTICAST: &str = "multicast [ff05::4855]:7401";
+
+/// A group over IPv6 that formed by multicast replaces its leader. Where multicasts are dropped, a
+/// group that formed by addresses does.
+pub(super) fn ipv6(context: &FaultContext<'_>) -> Result<String> {
+    let testbed = context.testbed.over_ipv6()?;
+    let (mut members, leader) = testbed.settled(OPTIONS)?;
+    for member in members.everyone() {
+        let reach = &members.status(member)?["groups"][0]["reach"];
+        require(reach == BY_IPV6_MULTICAST, || format!("member {member} sends by {reach}"))?;
+    }
+    let killed = members.end(leader, Signal::KILL)?;
+    let (_, known) = next_leader(&mut members, leader)?;
+    let took_ms = milliseconds(killed, known);
+    drop(members);
+    let without = without_multicasts(testbed)?;
+    Ok(format!("a killed leader is replaced in {took_ms:.0} ms; without multicasts {without}"))
 }

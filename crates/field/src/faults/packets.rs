@@ -1,18 +1,18 @@
 //! Packets that no member sent, or that a member sent earlier.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use hustings_testkit::{DEADLINE, Process, this_program};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{FaultContext, OPTIONS, STRANGER, require};
 use crate::Result;
-use crate::hosts::{address, this_program};
+use crate::hosts::address;
 use crate::members::Members;
-use crate::packet_fuzz::CAPTURED;
 use crate::testbed::PORT;
 
 /// The interval at which the test reads the addresses that the target has for the other members.
@@ -51,8 +51,8 @@ pub(super) fn earlier_incarnation(context: &FaultContext<'_>) -> Result<String> 
     const WAIT_MS: u64 = 4_000;
     let (mut members, leader) = context.testbed.settled(OPTIONS)?;
     let everyone = members.everyone();
-    let mut fuzzer = fuzzer(context, &[leader], 1_000)?;
-    let mut fuzzer = fuzzer.args(["--wait-ms", &WAIT_MS.to_string()]).spawn()?;
+    let mut fuzzer = fuzzer(context, &[leader], 1_000);
+    let mut fuzzer = Process::spawn(fuzzer.args(["--wait-ms", &WAIT_MS.to_string()]))?;
     members.listen_for(Duration::from_secs(1)); // the frames are captured
     members.end(leader, Signal::KILL)?;
     members.start(leader)?;
@@ -62,7 +62,7 @@ pub(super) fn earlier_incarnation(context: &FaultContext<'_>) -> Result<String> 
     members.listen_for(Duration::from_secs(1));
     let before = members.report_count(&everyone);
     let exit = fuzzer.wait()?;
-    require(exit.success(), || format!("nothing was thrown: {exit}"))?;
+    require(exit.success(), || format!("no packets were sent: {exit}"))?;
     members.listen_for(Duration::from_millis(500));
     members.require_unmoved(before)?;
     // An answer shows that the agent still runs.
@@ -83,11 +83,11 @@ pub(super) fn dead_leader(context: &FaultContext<'_>) -> Result<String> {
     const EVERY_MS: &str = "50";
     let (mut members, leader) = context.testbed.settled(OPTIONS)?;
     let others = members.all_but(leader);
-    let mut command = fuzzer(context, &others, 0)?;
+    let mut command = fuzzer(context, &others, 0);
     command.args(["--frames", FRAMES, "--replay-every-ms", EVERY_MS]);
-    let mut fuzzer = command.stdin(Stdio::piped()).spawn()?;
-    let output = fuzzer.stdout.as_mut().ok_or("it says nothing")?;
-    output.read_exact(&mut [0; CAPTURED.len() + 1])?;
+    let mut fuzzer = Process::spawn(command.stdin(Stdio::piped()))?;
+    let lines = fuzzer.lines()?;
+    lines.recv_timeout(DEADLINE)?; // the frames are captured
     members.end(leader, Signal::KILL)?;
     for &index in &others {
         members.end(index, Signal::KILL)?;
@@ -95,7 +95,7 @@ pub(super) fn dead_leader(context: &FaultContext<'_>) -> Result<String> {
     for &index in &others {
         members.start(index)?;
     }
-    let mut input = fuzzer.stdin.take().ok_or("it does not listen")?;
+    let mut input = fuzzer.stdin.take().ok_or("its input is piped")?;
     input.write_all(b"\n")?;
     members.agree(&others, &others, Duration::from_secs(2))?;
     while fuzzer.try_wait()?.is_none() {
@@ -104,9 +104,7 @@ pub(super) fn dead_leader(context: &FaultContext<'_>) -> Result<String> {
         }
         members.listen_for(LOOK_EVERY);
     }
-    let output = fuzzer.wait_with_output()?;
-    let replayed = String::from_utf8_lossy(&output.stdout);
-    let replayed: u64 = replayed.trim().parse()?;
+    let replayed: u64 = lines.recv_timeout(DEADLINE)?.parse()?;
     for &index in &others {
         let mut reports = members.reports(index).iter();
         require(reports.all(|it| it.leader != Some(leader)), || {
@@ -115,37 +113,35 @@ pub(super) fn dead_leader(context: &FaultContext<'_>) -> Result<String> {
             )
         })?;
     }
-    Ok(format!("nobody named it, {replayed} frames replayed"))
+    Ok(format!("no member named it, {replayed} frames replayed"))
 }
 
 /// Sends packets to a member. Meanwhile the member must not move a peer's address to the sender's.
 /// Returns the number of packets sent.
 fn fuzz(context: &FaultContext<'_>, members: &Members<'_>, target: usize) -> Result<u64> {
-    let mut fuzzer = fuzzer(context, &[target], context.packets)?.spawn()?;
+    let mut fuzzer = Process::spawn(&mut fuzzer(context, &[target], context.packets))?;
+    let lines = fuzzer.lines()?;
     let mut misled = Ok(());
     while fuzzer.try_wait()?.is_none() {
         misled = misled.and_then(|()| require_unmoved_addresses(members, target));
         thread::sleep(LOOK_EVERY);
     }
     misled?;
-    let output = fuzzer.wait_with_output()?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).trim().parse()?),
-        false => Err(format!("nothing was thrown: {}", output.status).into()),
-    }
+    let sent = lines.recv_timeout(DEADLINE);
+    Ok(sent.map_err(|_| "no packets were sent")?.parse()?)
 }
 
 /// A process outside the group that captures real frames and sends wrong ones to members.
-fn fuzzer(context: &FaultContext<'_>, targets: &[usize], packets: u64) -> Result<Command> {
+fn fuzzer(context: &FaultContext<'_>, targets: &[usize], packets: u64) -> Command {
     let targets = targets.iter().map(|it| format!("{}:{PORT}", address(*it)));
     let targets: Vec<String> = targets.collect();
-    let mut command = context.testbed.hosts.command(STRANGER, &this_program());
+    let mut command = context.testbed.hosts.command(STRANGER, this_program());
     command
         .args(["packet-fuzz", "--packets", &packets.to_string()])
         .args(["--targets", &targets.join(",")])
         .args(["--interface", &address(STRANGER)])
         .stdout(Stdio::piped());
-    Ok(command)
+    command
 }
 
 /// Returns the number of frames that a member has accepted and refused.

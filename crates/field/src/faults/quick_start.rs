@@ -2,21 +2,19 @@
 //! the guide says, and compares the output with what the guide shows.
 
 mod guide;
-mod processes;
 mod shell;
 
 use std::fs;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use hustings_testkit::Scratch;
 use rustix::process::Signal;
 
 use super::{FaultContext, require};
 use crate::Result;
 use crate::testbed::PATIENCE;
 use guide::Step;
-use processes::Processes;
-use shell::Shell;
+use shell::{ReadPrograms, Shell};
 
 /// The names of the three hosts in the guide.
 const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
@@ -41,9 +39,9 @@ const ZEROS: &str = "00000000000000000000000000000000000000000000000000000000000
 const NEXT_WITHIN: Duration = Duration::from_secs(2);
 
 pub(super) fn walk(context: &FaultContext<'_>) -> Result<String> {
-    let work_dir = WorkDir::make()?;
+    let work_dir = Scratch::new("hustings-walk");
     let shells: Result<Vec<Shell<'_>>> =
-        (0..NAMES.len()).map(|host| Shell::new(context.testbed, host, &work_dir.0)).collect();
+        (0..NAMES.len()).map(|host| Shell::new(context.testbed, host, work_dir.path())).collect();
     let shells = shells?;
     let hosts: Vec<usize> = (0..shells.len()).collect();
 
@@ -52,7 +50,7 @@ pub(super) fn walk(context: &FaultContext<'_>) -> Result<String> {
         fs::copy(shells[0].directory.join(FILE), other.directory.join(FILE))?;
     }
 
-    let mut agents = Processes::default();
+    let mut agents = ReadPrograms::default();
     for shell in &shells {
         agents.start(shell, AGENT)?;
     }
@@ -64,7 +62,7 @@ pub(super) fn walk(context: &FaultContext<'_>) -> Result<String> {
 
     let survivors: Vec<usize> = hosts.into_iter().filter(|&it| it != leader).collect();
     shells[survivors[0]].follow(&guide::step(STATUS)?)?;
-    let mut watches = Processes::default();
+    let mut watches = ReadPrograms::default();
     for &host in &survivors {
         watches.start(&shells[host], WATCH)?;
     }
@@ -78,13 +76,13 @@ pub(super) fn walk(context: &FaultContext<'_>) -> Result<String> {
     let last: Vec<usize> = survivors.iter().copied().filter(|&it| it != next).collect();
     as_shown(&guide::step(WATCH)?, &watches.lines(last[0]))?;
 
-    let told = Instant::now();
+    let asked = Instant::now();
     shells[next].follow(&guide::step(STEP_DOWN)?)?;
     watches.agree(&survivors, &last, NEXT_WITHIN)?;
     Ok(format!(
         "a watch shows the next leader {} ms after a SIGKILL, and {} ms after a step-down",
         replaced.as_millis(),
-        told.elapsed().as_millis()
+        asked.elapsed().as_millis()
     ))
 }
 
@@ -110,24 +108,6 @@ fn as_shown(step: &Step, lines: &[&str]) -> Result<()> {
     match ends.into_iter().flatten().find(|line| !step.shows(line)) {
         None => Ok(()),
         Some(line) => Err(format!("{WATCH} printed what the guide does not show: {line}").into()),
-    }
-}
-
-/// A directory that is removed when dropped.
-struct WorkDir(PathBuf);
-
-impl WorkDir {
-    fn make() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("hustings-{}-walk", std::process::id()));
-        fs::create_dir(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for WorkDir {
-    fn drop(&mut self) {
-        // A directory that cannot be removed stays in the directory for temporary files.
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

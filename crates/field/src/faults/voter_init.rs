@@ -2,17 +2,14 @@
 //! disk before.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Stdio;
 
-use hustings_testkit::Process;
+use hustings_testkit::{DEADLINE, Process, Scratch, this_program};
 use rustix::process::Signal;
 
 use super::{FaultContext, OPTIONS, STRANGER, require};
 use crate::Result;
-use crate::hosts::this_program;
-use crate::measure::now_ns;
 use crate::members::Placement;
 use crate::testbed::{KEY, PATIENCE, PORT, voters};
 
@@ -39,16 +36,16 @@ pub(super) fn recorded_answers(context: &FaultContext<'_>) -> Result<String> {
 
     members.end(LOST, Signal::KILL)?;
     members.lose_promise(LOST)?;
-    let recording = Recording(std::env::temp_dir().join(format!("hustings-{}-wire", now_ns())));
-    let mut recorder = Wiretap::start(context, LOST, &recording, &["--port", &PORT.to_string()])?;
-    recorder.wait_until_it_listens()?;
+    let home = Scratch::new("hustings-wire");
+    let recording = home.join("recording");
+    let mut recorder = wiretap(context, LOST, &recording, &["--port", &PORT.to_string()])?;
+    recorder.lines()?.recv_timeout(DEADLINE)?; // it records from now on
     let first = members.init(LOST, "5s")?;
-    require(first.status.success(), || {
-        let said = String::from_utf8_lossy(&first.stderr).into_owned();
-        format!("the voter could not be initialised with the others up: {said}")
+    require(first.code == Some(0), || {
+        format!("the voter could not be initialised with the others up: {}", first.said)
     })?;
     drop(recorder);
-    let recorded = fs::read_to_string(&recording.0)?.lines().count();
+    let recorded = fs::read_to_string(&recording)?.lines().count();
     require(recorded >= 4, || {
         format!("only {recorded} datagrams were recorded: two voters answer in two each")
     })?;
@@ -65,49 +62,25 @@ pub(super) fn recorded_answers(context: &FaultContext<'_>) -> Result<String> {
     }
     members.lose_promise(LOST)?;
     let target = context.testbed.place(LOST, PORT).to_string();
-    let replayer = Wiretap::start(context, STRANGER, &recording, &["--target", &target])?;
+    let replayer = wiretap(context, STRANGER, &recording, &["--target", &target])?;
     let second = members.init(LOST, "3s")?;
     drop(replayer);
-    let said = String::from_utf8_lossy(&second.stderr).into_owned();
     let expected = "0 of the 2 voters that are needed answered";
-    require(second.status.code() == Some(1) && said.contains(expected), || {
-        let printed = String::from_utf8_lossy(&second.stdout).into_owned();
-        format!("with nobody there to answer the voter was told: {printed}{said}")
+    require(second.code == Some(1) && second.said.contains(expected), || {
+        let (printed, said) = (&second.printed, &second.said);
+        format!("without a voter that can answer, the command printed: {printed}{said}")
     })?;
     Ok(format!("{recorded} datagrams sent again in vain"))
 }
 
-/// A recording, which is removed when dropped.
-struct Recording(PathBuf);
-
-impl Drop for Recording {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-/// A process that records or replays, and ends when dropped.
-struct Wiretap(Process);
-
-impl Wiretap {
-    fn start(
-        context: &FaultContext<'_>,
-        host: usize,
-        file: &Recording,
-        options: &[&str],
-    ) -> Result<Self> {
-        let mut command = context.testbed.hosts.command(host, &this_program());
-        command.arg("wiretap").arg("--file").arg(&file.0);
-        let process = Process::spawn(command.args(options).stdout(Stdio::piped()))?;
-        Ok(Self(process))
-    }
-
-    fn wait_until_it_listens(&mut self) -> Result<()> {
-        let output = self.0.stdout.as_mut().ok_or("it prints nothing")?;
-        let mut line = String::new();
-        match BufReader::new(output).read_line(&mut line)? {
-            0 => Err("nothing can be recorded here".into()),
-            _ => Ok(()),
-        }
-    }
+/// Starts a process that records datagrams in `file`, or replays them.
+fn wiretap(
+    context: &FaultContext<'_>,
+    host: usize,
+    file: &Path,
+    options: &[&str],
+) -> Result<Process> {
+    let mut command = context.testbed.hosts.command(host, this_program());
+    command.arg("wiretap").arg("--file").arg(file).args(options);
+    Ok(Process::spawn(command.stdout(Stdio::piped()))?)
 }

@@ -148,7 +148,7 @@ impl fmt::Display for Violation {
             }
             ViolationKind::TwoHolders { holders, ns } => write!(
                 f,
-                "two believe for {:.3} ms that they hold: {}",
+                "two members believe for {:.3} ms that they hold: {}",
                 milliseconds(0, *ns),
                 holders.join(" and ")
             ),
@@ -156,7 +156,7 @@ impl fmt::Display for Violation {
                 write!(f, "`{line}` was written after `{above}`")
             }
             ViolationKind::NeverHeld { line } => {
-                write!(f, "`{line}` was written by one who never held that tenure")
+                write!(f, "`{line}` was written by a member that never held that tenure")
             }
             ViolationKind::BelievedOn { holder, ns } => write!(
                 f,

@@ -6,8 +6,9 @@
 //! before the disk is repaired.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use hustings_testkit::poll;
 use rustix::process::Signal;
 
 use super::TTL_MS;
@@ -28,13 +29,13 @@ const TRIED_AGAIN_WITHIN: Duration = Duration::from_secs(2);
 
 /// True if a voter logs that its disk refuses writes, either when it should have promised or at
 /// startup.
-pub(super) fn tells_of_refusal(line: &str) -> bool {
+pub(super) fn logs_refusal(line: &str) -> bool {
     let is_refused = line.contains("Operation not permitted");
-    is_refused && (line.contains("cannot be written") || tells_of_no_vote(line))
+    is_refused && (line.contains("cannot be written") || logs_no_vote(line))
 }
 
 /// True if a voter logs at startup that it will not vote.
-pub(super) fn tells_of_no_vote(line: &str) -> bool {
+pub(super) fn logs_no_vote(line: &str) -> bool {
     line.contains("this voter does not vote")
 }
 
@@ -56,14 +57,13 @@ pub(super) fn mend_full(
 /// accept writes and waits until the voter saves again.
 pub(super) fn mend_refusing(writers: &mut Writers<'_>, voter: usize) -> Result<Vec<Pause>> {
     let missing = "a voter whose disk refuses writes does not say so";
-    let pauses =
-        depose_until(writers, missing, |writers| writers.has_logged(voter, tells_of_refusal))?;
+    let pauses = depose_until(writers, missing, |writers| writers.has_logged(voter, logs_refusal))?;
     require_holder(writers)?;
     let promised = writers.promised(voter)?;
     writers.accept_writes(voter)?;
-    if writers.has_logged(voter, tells_of_no_vote)? {
+    if writers.has_logged(voter, logs_no_vote)? {
         // The voter checks its disk only once, at startup.
-        writers.kill(voter)?;
+        writers.kill(voter);
         writers.start(voter)?;
     } else {
         require_saved(writers, voter, &promised)?;
@@ -105,51 +105,50 @@ fn depose(writers: &Writers<'_>) -> Result<Option<Pause>> {
 fn require_holder(writers: &Writers<'_>) -> Result<usize> {
     let held = writers.held_after(now_ns(), HOLDER_WITHIN);
     let holder = held.and_then(|_| writers.holder());
-    let (member, _) = holder.ok_or("all but one voter's disk is well, and nobody holds tenure")?;
+    let (member, _) =
+        holder.ok_or("all but one voter's disk is well, and no member holds tenure")?;
     Ok(member)
 }
 
 fn require_saved(writers: &Writers<'_>, voter: usize, promised: &[u8]) -> Result<()> {
-    let until = Instant::now() + TRIED_AGAIN_WITHIN;
-    while writers.promised(voter)? == promised {
-        if Instant::now() >= until {
-            return Err("a voter whose disk refuses no longer does not save again".into());
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
+    let saved = || match writers.promised(voter) {
+        Ok(now) => (now != promised).then_some(Ok(())),
+        Err(error) => Some(Err(error)),
+    };
+    let saved = poll(TRIED_AGAIN_WITHIN, saved);
+    saved.ok_or("a voter whose disk refuses no longer does not save again")?
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{tells_of_no_vote, tells_of_refusal};
+    use super::{logs_no_vote, logs_refusal};
 
     #[test]
     fn disk_refusal_is_distinguished_from_a_lost_file() {
         let check = |line: &str, is_refusal: bool, is_no_vote: bool| {
-            assert_eq!(tells_of_refusal(line), is_refusal, "{line}");
-            assert_eq!(tells_of_no_vote(line), is_no_vote, "{line}");
+            assert_eq!(logs_refusal(line), is_refusal, "{line}");
+            assert_eq!(logs_no_vote(line), is_no_vote, "{line}");
         };
         check(
-            "ERROR hustings_agent::group::tenancy: group `t`: /d/t.voter: cannot be written: Operation not permitted (os \
+            "ERROR hustings_node::group::tenure: group `t`: /d/t.voter: cannot be written: Operation not permitted (os \
              error 1): check the disk and try again",
             true,
             false,
         );
         check(
-            "ERROR hustings_agent::agent::offices: group `t`: this voter does not vote: /d/t.voter: Operation not permitted \
+            "ERROR hustings_agent::agent::lease_backends: group `t`: this voter does not vote: /d/t.voter: Operation not permitted \
              (os error 1): check the path, its permissions and the disk, and then start this agent again",
             true,
             true,
         );
         check(
-            "ERROR hustings_agent::agent::offices: group `t`: this voter does not vote: /d/t.voter: no such file: if \
+            "ERROR hustings_agent::agent::lease_backends: group `t`: this voter does not vote: /d/t.voter: no such file: if \
              nothing was ever kept there create it, else find the disk that has it",
             false,
             true,
         );
         check(
-            "INFO hustings_agent::group::tenancy: group `t`: no tenure yet: `h2` holds it",
+            "INFO hustings_node::group::tenure: group `t`: no tenure yet: `h2` holds it",
             false,
             false,
         );

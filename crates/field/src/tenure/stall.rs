@@ -6,11 +6,12 @@
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use hustings_testkit::{Process, observe};
+use rustix::process::Pid;
 
 use super::TTL_MS;
 use super::writers::Writers;
@@ -28,8 +29,8 @@ const ONE_WITHIN: Duration = Duration::from_secs(5);
 
 /// A process that is stopped, or will stop at its second receive, until this value is dropped.
 pub(super) struct StalledProcess {
-    tracer: Child,
-    process: u32,
+    _tracer: Process,
+    process: Pid,
 }
 
 impl StalledProcess {
@@ -38,7 +39,7 @@ impl StalledProcess {
     pub(super) fn begin(
         hosts: &Hosts,
         host: usize,
-        process: u32,
+        process: Pid,
         place: SocketAddr,
     ) -> Result<Option<Self>> {
         let sockets = fs::read_to_string(format!("/proc/{process}/net/udp"));
@@ -54,18 +55,18 @@ impl StalledProcess {
             .arg(format!("inject=recvfrom:delay_enter={}:when=2", AT_MOST.as_micros()))
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let tracer = command.spawn()?;
-        Ok(Some(Self { tracer, process }))
+        // On SIGTERM strace detaches from the process.
+        let tracer = Process::spawn_terminated(&mut command)?;
+        Ok(Some(Self { _tracer: tracer, process }))
     }
 
     /// True if the process is stopped. strace also stops it for a moment at other calls, so the
-    /// state is read several times.
+    /// state is read several times. The letter is that of a tracing stop.
     fn has_begun(&self) -> bool {
         const LOOKS: usize = 3;
         (0..LOOKS).all(|_| {
             thread::sleep(Duration::from_millis(1));
-            let status = fs::read_to_string(format!("/proc/{}/status", self.process));
-            status.is_ok_and(|it| is_held_up(&it))
+            observe::state(self.process).is_some_and(|it| it == "t")
         })
     }
 }
@@ -86,18 +87,9 @@ pub(super) fn begin(writers: &Writers<'_>, voters: &[usize]) -> Result<Vec<Stall
             return Ok(stalls);
         }
         if waited > ONE_WITHIN {
-            return Err("no voter stands still: may this user trace processes?".into());
+            return Err("no voter is stopped: may this user trace processes?".into());
         }
         thread::sleep(Duration::from_millis(1));
-    }
-}
-
-impl Drop for StalledProcess {
-    fn drop(&mut self) {
-        // On SIGTERM strace detaches from the process. If strace has already ended, its process has
-        // ended too.
-        let _ = kill_process(Pid::from_child(&self.tracer), Signal::TERM);
-        let _ = self.tracer.wait();
     }
 }
 
@@ -114,15 +106,9 @@ fn inode(sockets: &str, place: SocketAddr) -> Option<u64> {
     socket.nth(9)?.parse().ok()
 }
 
-/// True if `/proc/PID/status` reports a tracing stop.
-fn is_held_up(status: &str) -> bool {
-    let mut lines = status.lines();
-    lines.any(|line| line.starts_with("State:\tt"))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{inode, is_held_up};
+    use super::inode;
 
     #[test]
     fn socket_is_found_by_its_address() {
@@ -141,12 +127,5 @@ mod tests {
         }
         check("10.72.0.1:7401", None);
         check("[::1]:7400", None);
-    }
-
-    #[test]
-    fn tracing_stop_is_distinguished_from_sleep_and_sigstop() {
-        assert!(is_held_up("Name:\twriter\nState:\tt (tracing stop)\n"));
-        assert!(!is_held_up("Name:\twriter\nState:\tS (sleeping)\n"));
-        assert!(!is_held_up("Name:\twriter\nState:\tT (stopped)\n"));
     }
 }

@@ -1,11 +1,12 @@
 //! The directory of a group's files.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hustings_testkit::{Scratch, run};
+
 use crate::Result;
-use crate::hosts::run;
 
 /// The size of a voter's disk.
 const DISK_BYTES: u64 = 1024 * 1024;
@@ -15,24 +16,24 @@ pub(super) const BLOCK_BYTES: usize = 1024;
 
 /// A directory with a small disk for each voter, removed when dropped.
 pub(super) struct StateDir {
-    pub(super) path: PathBuf,
+    home: Scratch,
     /// The mount points in it, in order.
     mounted: Vec<PathBuf>,
     /// True if the disks can be made to refuse writes.
     disks_can_refuse: bool,
-    /// True if the directory is kept for an investigation.
-    is_kept: bool,
 }
 
 impl StateDir {
-    pub(super) fn make(name: &str) -> Result<Self> {
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir(&path)?;
-        let mut state_dir =
-            Self { path, mounted: Vec::new(), disks_can_refuse: true, is_kept: false };
+    pub(super) fn make() -> Result<Self> {
+        let home = Scratch::new("hustings-tenure");
+        let mut state_dir = Self { home, mounted: Vec::new(), disks_can_refuse: true };
         // The images are in memory, so that voters do not wait for the machine's disk.
         state_dir.mount_at(state_dir.images(), &mut tmpfs())?;
         Ok(state_dir)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.home.path()
     }
 
     pub(super) fn disks_can_refuse(&self) -> bool {
@@ -41,12 +42,12 @@ impl StateDir {
 
     /// Returns the directory of a member. It is a disk of its own if the member votes.
     pub(super) fn disk(&self, member: &str) -> PathBuf {
-        self.path.join(format!("disk.{member}"))
+        self.home.join(format!("disk.{member}"))
     }
 
     /// The directory of the disk images.
     fn images(&self) -> PathBuf {
-        self.path.join("images")
+        self.home.join("images")
     }
 
     /// Mounts a disk for a voter. Where loop devices exist, its file system can refuse writes to an
@@ -85,8 +86,8 @@ impl StateDir {
 
     /// Keeps the directory when this value is dropped.
     pub(super) fn keep(&mut self) {
-        self.is_kept = true;
-        println!("kept: {}", self.path.display());
+        self.home.keep();
+        println!("kept: {}", self.path().display());
     }
 }
 
@@ -100,9 +101,6 @@ impl Drop for StateDir {
     fn drop(&mut self) {
         for place in self.mounted.iter().rev() {
             let _ = run(Command::new("umount").arg("--lazy").arg(place));
-        }
-        if !self.is_kept {
-            let _ = fs::remove_dir_all(&self.path);
         }
     }
 }

@@ -7,8 +7,7 @@ use super::round::RoundRecord;
 use super::schedule;
 use crate::Result;
 use crate::measure::milliseconds;
-use crate::spread::Spread;
-use crate::table::{Report, Verdict};
+use crate::table::{Report, Spread, Verdict};
 
 #[derive(Default)]
 pub(super) struct Tally {
@@ -84,13 +83,13 @@ impl Tally {
         }
         let show = |it: Option<f64>| it.map_or("-".to_owned(), |it| format!("{it:.0}"));
         table.note(&format!(
-            "From when all are well until somebody holds: median {} ms, p95 {} ms, longest {} ms.",
+            "From the end of all faults until a member holds: median {} ms, p95 {} ms, longest {} ms.",
             show(self.recoveries_ms.median()),
             show(self.recoveries_ms.quantile(0.95)),
             show(self.recoveries_ms.max())
         ));
         table.note(&format!(
-            "Stopped for longer than the ttl: {} times; the old tenure was believed in afterwards for {:.3} ms.",
+            "Stopped for longer than the ttl: {} times; the former holder believed in its tenure afterwards for {:.3} ms.",
             self.pauses,
             self.believed_on_ms()
         ));

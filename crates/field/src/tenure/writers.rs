@@ -5,11 +5,11 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use hustings_testkit::{Process, poll, run, run_together};
+use rustix::process::Signal;
 
 use super::TTL_MS;
 use super::evidence::numbers;
@@ -17,9 +17,9 @@ use super::schedule::GroupPlan;
 use super::stall::StalledProcess;
 use super::state_dir::{BLOCK_BYTES, StateDir};
 use crate::Result;
-use crate::hosts::{Family, Hosts, address, run, run_together};
+use crate::hosts::{Family, Hosts};
 use crate::measure::now_ns;
-use crate::testbed::{KEY, MEMBERS, PORT, name, voters};
+use crate::testbed::{MEMBERS, PORT, name, voting_member};
 
 /// The time within which a process must end after SIGTERM.
 const STOPS_WITHIN: Duration = Duration::from_secs(1);
@@ -39,13 +39,14 @@ pub(super) struct Programs<'a> {
 pub(super) struct Writers<'a> {
     pub(super) hosts: &'a Hosts,
     programs: Programs<'a>,
+    /// The processes use the disks, so they end first when this is dropped.
+    writers: Vec<Option<Writer>>,
     /// The directory of all files of the group.
     state_dir: StateDir,
     group: String,
     voters: usize,
     /// The member with a calendar of its own.
     calendar_member: usize,
-    writers: Vec<Option<Writer>>,
     /// The number of processes started since the beginning.
     started: u32,
 }
@@ -59,7 +60,7 @@ pub(super) enum Calendar {
 }
 
 struct Writer {
-    process: Child,
+    process: Process,
     /// The file that the process logs to.
     log: PathBuf,
     belief: PathBuf,
@@ -74,7 +75,7 @@ impl<'a> Writers<'a> {
     ) -> Result<Self> {
         let voters = plan.voters;
         let group = format!("tenure-{}", now_ns());
-        let mut state_dir = StateDir::make(&group)?;
+        let mut state_dir = StateDir::make()?;
         for voter in 0..voters {
             state_dir.mount(&name(voter))?;
         }
@@ -95,7 +96,7 @@ impl<'a> Writers<'a> {
 
     /// Returns the directory of all files of the group.
     pub(super) fn state_dir(&self) -> &Path {
-        &self.state_dir.path
+        self.state_dir.path()
     }
 
     /// Returns the number of voters, which are the first members.
@@ -115,7 +116,7 @@ impl<'a> Writers<'a> {
             command.arg("--new");
             command
         };
-        run_together((0..self.voters).map(init))
+        Ok(run_together((0..self.voters).map(init))?)
     }
 
     fn init(&self, voter: usize) -> Command {
@@ -128,16 +129,14 @@ impl<'a> Writers<'a> {
 
     /// Adds the options that identify a member, for any program that acts for it.
     fn membership(&self, member: usize, command: &mut Command) {
-        let place = format!("{}:{PORT}", address(member));
+        let (ttl, state) = (Duration::from_millis(TTL_MS), self.state_dir.disk(&name(member)));
         command
-            .args(["--group", &self.group, "--name", &name(member)])
-            .args(["--voters", &voters(self.voters), "--ttl", &format!("{TTL_MS}ms")])
-            .args(["--key", KEY, "--bind", &place, "--listen", "300ms", "--state"])
-            .arg(self.state_dir.disk(&name(member)));
+            .args(voting_member(&self.group, member, self.voters, ttl, &state))
+            .args(["--listen", "300ms"]);
     }
 
     fn calendar(&self) -> PathBuf {
-        self.state_dir.path.join("calendar")
+        self.state_dir.path().join("calendar")
     }
 
     /// Makes a process of the member with its own calendar use that calendar. Its monotonic clock
@@ -168,27 +167,23 @@ impl Writers<'_> {
         }
         self.started += 1;
         let log = format!("{}.{}.log", name(member), self.started);
-        let log = self.state_dir.path.join(log);
+        let log = self.state_dir.path().join(log);
         let mut command = self.hosts.tied_command(member);
         command.arg(self.programs.writer);
         self.membership(member, &mut command);
-        command.arg("--to").arg(&self.state_dir.path);
+        command.arg("--to").arg(self.state_dir.path());
         self.go_by_calendar(member, &mut command)?;
         command.stdout(Stdio::null()).stderr(File::create(&log)?);
-        let process = command.spawn()?;
+        let process = Process::spawn(&mut command)?;
         let belief = format!("belief.{}.{}", name(member), process.id());
-        let belief = self.state_dir.path.join(belief);
+        let belief = self.state_dir.path().join(belief);
         self.writers[member] = Some(Writer { process, log, belief });
         Ok(())
     }
 
-    /// Sends SIGKILL.
-    pub(super) fn kill(&mut self, member: usize) -> Result<()> {
-        if let Some(mut writer) = self.writers[member].take() {
-            writer.process.kill()?;
-            writer.process.wait()?;
-        }
-        Ok(())
+    /// Kills a member if it runs.
+    pub(super) fn kill(&mut self, member: usize) {
+        self.writers[member] = None;
     }
 
     /// Sends a signal to a member if it runs. Returns the process id and the time.
@@ -197,7 +192,7 @@ impl Writers<'_> {
             return Ok(None);
         };
         let at = now_ns();
-        kill_process(Pid::from_child(&writer.process), signal)?;
+        writer.process.signal(signal)?;
         Ok(Some((writer.process.id(), at)))
     }
 
@@ -208,22 +203,16 @@ impl Writers<'_> {
             return Ok(None);
         };
         let place = SocketAddr::new(Family::V4.address(member), PORT);
-        StalledProcess::begin(self.hosts, member, writer.process.id(), place)
+        StalledProcess::begin(self.hosts, member, writer.process.pid(), place)
     }
 
     /// Waits for a member that received SIGTERM. A member that cannot end, because SIGSTOP has
     /// stopped it, is killed.
     pub(super) fn see_out(&mut self, member: usize) -> Result<()> {
-        let until = Instant::now() + STOPS_WITHIN;
-        while let Some(writer) = &mut self.writers[member] {
-            if writer.process.try_wait()?.is_some() {
-                self.writers[member] = None;
-            } else if Instant::now() >= until {
-                self.kill(member)?;
-            } else {
-                thread::sleep(Duration::from_millis(2));
-            }
+        if let Some(writer) = &mut self.writers[member] {
+            poll(STOPS_WITHIN, || writer.process.try_wait().transpose()).transpose()?;
         }
+        self.kill(member);
         Ok(())
     }
 
@@ -251,11 +240,13 @@ impl Writers<'_> {
     /// Makes every write to a voter's file fail, also by a process that has it open. ext4 does that
     /// for immutable files. Remounting read-only is not possible while a file is open for writing.
     pub(super) fn refuse_writes(&self, voter: usize) -> Result<()> {
-        run(Command::new("chattr").arg("+i").arg(self.promise(voter)))
+        run(Command::new("chattr").arg("+i").arg(self.promise(voter)))?;
+        Ok(())
     }
 
     pub(super) fn accept_writes(&self, voter: usize) -> Result<()> {
-        run(Command::new("chattr").arg("-i").arg(self.promise(voter)))
+        run(Command::new("chattr").arg("-i").arg(self.promise(voter)))?;
+        Ok(())
     }
 
     /// Deletes a voter's file.
@@ -267,10 +258,10 @@ impl Writers<'_> {
     pub(super) fn replace(&self, voter: usize) -> Result<()> {
         let mut init = self.init(voter);
         self.go_by_calendar(voter, &mut init)?;
-        let output = init.output()?;
-        match output.status.success() && self.promise(voter).exists() {
+        run(&mut init)?;
+        match self.promise(voter).exists() {
             true => Ok(()),
-            false => Err(String::from_utf8_lossy(&output.stderr).into()),
+            false => Err("`voter init` succeeds without a file".into()),
         }
     }
 
@@ -293,7 +284,7 @@ impl Writers<'_> {
             Calendar::SetForward => "+3d",
         };
         // The rename is atomic, because a process may read the file at any time.
-        let new = self.state_dir.path.join("calendar.new");
+        let new = self.state_dir.path().join("calendar.new");
         fs::write(&new, ahead)?;
         Ok(fs::rename(new, self.calendar())?)
     }
@@ -311,17 +302,9 @@ impl Writers<'_> {
         let Some(writer) = &self.writers[member] else {
             return Ok(());
         };
-        let until = Instant::now() + LOGS_WITHIN;
-        loop {
-            let log = fs::read_to_string(&writer.log)?;
-            if log.lines().any(&is_it) {
-                return Ok(());
-            }
-            if Instant::now() >= until {
-                return Err(format!("{} does not log {what}: {log}", name(member)).into());
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
+        let read = || fs::read_to_string(&writer.log).unwrap_or_default();
+        let logged = poll(LOGS_WITHIN, || read().lines().any(&is_it).then_some(()));
+        logged.ok_or_else(|| format!("{} does not log {what}: {}", name(member), read()).into())
     }
 
     /// True if the member's current process has logged a line for which `is_it` holds.
@@ -357,14 +340,7 @@ impl Writers<'_> {
 
     /// Waits until a member holds tenure later than `since`. Returns that time.
     pub(super) fn held_after(&self, since: u64, patience: Duration) -> Option<u64> {
-        let until = Instant::now() + patience;
-        loop {
-            match self.holder() {
-                Some((_, at)) if at > since => return Some(at),
-                _ if Instant::now() >= until => return None,
-                _ => thread::sleep(Duration::from_millis(3)),
-            }
-        }
+        poll(patience, || self.holder().map(|(_, at)| at).filter(|at| *at > since))
     }
 
     /// Keeps the files of the group.
@@ -373,15 +349,8 @@ impl Writers<'_> {
     }
 
     /// Ends all members.
-    pub(super) fn end_all(&mut self) -> Result<()> {
-        (0..MEMBERS).try_for_each(|member| self.kill(member))
-    }
-}
-
-impl Drop for Writers<'_> {
-    fn drop(&mut self) {
-        // The processes use the disks until then. A failure to kill means that a process has ended.
-        let _ = self.end_all();
+    pub(super) fn end_all(&mut self) {
+        self.writers.iter_mut().for_each(|writer| *writer = None);
     }
 }
 

@@ -1,8 +1,12 @@
-//! A new user's shell on one of the hosts, in a directory of its own.
+//! A new user's shell on each host, in a directory of its own, and the programs that it starts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use hustings_testkit::{Line, Outcome, Processes};
+use rustix::process::Signal;
 
 use super::guide::Step;
 use super::{NAMES, require};
@@ -29,14 +33,12 @@ impl<'a> Shell<'a> {
 
     /// Runs a command of the guide and compares its output with the guide. Returns the output.
     pub(super) fn follow(&self, step: &Step) -> Result<String> {
-        let output = self.command(step.command)?.output()?;
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        let said = String::from_utf8_lossy(&output.stderr);
-        require(output.status.success() && said.is_empty(), || {
-            format!("{} ended with {}: {said}", step.command, output.status)
+        let outcome = Outcome::of(&mut self.command(step.command)?)?;
+        require(outcome.code == Some(0) && outcome.said.is_empty(), || {
+            format!("{} ended with {:?}: {}", step.command, outcome.code, outcome.said)
         })?;
-        step.require_shown(&printed)?;
-        Ok(printed)
+        step.require_shown(&outcome.printed)?;
+        Ok(outcome.printed)
     }
 
     /// Returns a command that runs `line` as a shell of this host would. The shell replaces itself
@@ -56,5 +58,106 @@ impl<'a> Shell<'a> {
             .env("PATH", path)
             .stdin(Stdio::null());
         Ok(command)
+    }
+}
+
+/// One program on several hosts, and the lines in which it reports the leader.
+pub(super) struct ReadPrograms {
+    processes: Processes,
+    /// All lines that the processes have printed.
+    lines: Vec<Line>,
+}
+
+impl Default for ReadPrograms {
+    fn default() -> Self {
+        Self { processes: Processes::new(NAMES.len()), lines: Vec::new() }
+    }
+}
+
+impl ReadPrograms {
+    /// Starts a process by typing `line`.
+    pub(super) fn start(&mut self, shell: &Shell<'_>, line: &str) -> Result<()> {
+        let mut command = shell.command(line)?;
+        // An agent logs to stderr what a watch prints to stdout.
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(self.processes.start(shell.host, &mut command)?)
+    }
+
+    /// Sends a signal to the process on `host`.
+    pub(super) fn signal(&self, host: usize, signal: Signal) -> Result<()> {
+        Ok(self.processes.signal(host, signal)?)
+    }
+
+    /// Waits until the last reports of all hosts in `who` name the same leader, and it is in
+    /// `leaders`.
+    pub(super) fn agree(
+        &mut self,
+        who: &[usize],
+        leaders: &[usize],
+        patience: Duration,
+    ) -> Result<usize> {
+        let until = Instant::now() + patience;
+        loop {
+            let agreed =
+                |&&leader: &&usize| who.iter().all(|&it| self.named_by(it) == Some(leader));
+            if let Some(&leader) = leaders.iter().find(agreed) {
+                return Ok(leader);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            match self.processes.next_line(left) {
+                Some(line) => self.lines.push(line),
+                None => {
+                    let printed = who.iter().flat_map(|&host| self.lines(host));
+                    let printed: Vec<&str> = printed.collect();
+                    return Err(format!(
+                        "hosts {who:?} do not name one of {leaders:?} within {patience:?}:\n{}",
+                        printed.join("\n")
+                    )
+                    .into());
+                }
+            }
+        }
+    }
+
+    /// Collects lines for `span`.
+    pub(super) fn listen_for(&mut self, span: Duration) {
+        let until = Instant::now() + span;
+        let left = || until.saturating_duration_since(Instant::now());
+        while let Some(line) = self.processes.next_line(left()) {
+            self.lines.push(line);
+        }
+    }
+
+    /// Returns the lines printed on `host`.
+    pub(super) fn lines(&self, host: usize) -> Vec<&str> {
+        let its = self.lines.iter().filter(|line| line.place == host);
+        its.map(|line| line.text.as_str()).collect()
+    }
+
+    fn named_by(&self, host: usize) -> Option<usize> {
+        self.lines(host).into_iter().rev().find_map(named_leader)?
+    }
+}
+
+/// Parses the leader that a line names. Returns `None` if the line is about something else, and
+/// `Some(None)` if it reports that there is no leader.
+fn named_leader(line: &str) -> Option<Option<usize>> {
+    let (_, news) = line.split_once("group web: ")?;
+    let (name, _) = news.split_once(" leads")?;
+    Some(NAMES.iter().position(|it| *it == name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named_leader;
+
+    #[test]
+    fn leader_is_parsed_from_logs_and_watches() {
+        let check = |line: &str, expected| assert_eq!(named_leader(line), expected, "{line}");
+        check("group web: beta leads, at 10.0.0.2:38211", Some(Some(1)));
+        check("2026  INFO group web: alpha leads (this member)", Some(Some(0)));
+        check("group web: nobody leads", Some(None));
+        check("INFO group web: suppress: announce 100ms", None);
+        check("member alpha is up", None);
     }
 }

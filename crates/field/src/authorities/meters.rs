@@ -1,5 +1,12 @@
-//! Counts packets on the wire with packet filters.
+//! Counts what passes while it runs: packets on the wire, by packet filters, and syncs of the disk,
+//! by the system calls of processes.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use hustings_testkit::{Process, poll, run};
 use serde_json::Value;
 
 use super::contest::Setup;
@@ -24,7 +31,7 @@ pub(super) struct StoreMeter<'a> {
 
 impl<'a> StoreMeter<'a> {
     pub(super) fn begin(setup: Setup<'a>, store: Store) -> Result<Self> {
-        let (hosts, host) = (setup.hosts, setup.stores.host);
+        let (hosts, host) = (setup.testbed.hosts, setup.stores.host);
         let port = store.port();
         // TCP sets the PSH flag on the last packet of each write.
         let rules = format!(
@@ -63,9 +70,9 @@ impl<'a> MemberMeter<'a> {
              counter name passed; }}"
         );
         for host in 0..MEMBERS {
-            setup.hosts.filter(host, &rules)?;
+            setup.testbed.hosts.filter(host, &rules)?;
         }
-        Ok(Self(setup.hosts))
+        Ok(Self(setup.testbed.hosts))
     }
 
     /// Returns the count since the beginning.
@@ -86,8 +93,7 @@ impl Drop for MemberMeter<'_> {
 fn counter(hosts: &Hosts, host: usize, name: &str) -> Result<u64> {
     let mut command = hosts.command(host, "nft");
     command.args(["-j", "list", "counters", "table", "inet", "trial"]);
-    let output = command.output()?;
-    let listed: Value = serde_json::from_slice(&output.stdout)?;
+    let listed: Value = serde_json::from_str(&run(&mut command)?)?;
     packets(&listed, name).ok_or_else(|| format!("host {host} has no counter {name}").into())
 }
 
@@ -97,9 +103,55 @@ fn packets(listed: &Value, name: &str) -> Option<u64> {
     counters.find(|it| it["name"] == name)?["packets"].as_u64()
 }
 
+const ATTACHES_WITHIN: Duration = Duration::from_secs(5);
+
+/// Counts the syncs of some processes and of their children until it is dropped.
+pub(super) struct Syncs {
+    _tracer: Process,
+    log: PathBuf,
+}
+
+impl Syncs {
+    /// Begins to count, with a log file in `home`.
+    pub(super) fn begin(processes: &[u32], home: &Path) -> Result<Self> {
+        let log = home.join("syncs");
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq", "-e", "trace=fsync,fdatasync,sync,syncfs", "-o"]);
+        command.arg(&log);
+        for process in processes {
+            command.args(["-p", &process.to_string()]);
+        }
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        // On SIGTERM strace detaches from the processes that it traces.
+        let tracer = Process::spawn_terminated(&mut command)?;
+        let are_traced = || processes.iter().all(|it| is_traced(*it)).then_some(());
+        let attached = poll(ATTACHES_WITHIN, are_traced);
+        attached.ok_or("strace does not attach: may this user trace processes?")?;
+        Ok(Self { _tracer: tracer, log })
+    }
+
+    /// Returns the count since the beginning.
+    pub(super) fn read(&self) -> Result<u64> {
+        Ok(calls(&fs::read_to_string(&self.log)?))
+    }
+}
+
+fn is_traced(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    tracer.is_some_and(|tracer| tracer.trim() != "0")
+}
+
+/// Counts the calls that began. If another thread acts during a call, strace writes two lines for
+/// it.
+fn calls(log: &str) -> u64 {
+    let began = |line: &&str| line.contains("sync(") || line.contains("syncfs(");
+    log.lines().filter(began).count() as u64
+}
+
 #[cfg(test)]
 mod tests {
-    use super::packets;
+    use super::{calls, packets};
 
     #[test]
     fn counters_are_found_by_name() {
@@ -111,5 +163,18 @@ mod tests {
         assert_eq!(packets(&listed, "passed"), Some(7));
         assert_eq!(packets(&listed, "messages"), Some(3));
         assert_eq!(packets(&listed, "asked"), None);
+    }
+
+    #[test]
+    fn call_on_two_lines_counts_once() {
+        let log = "\
+1907  fdatasync(9 <unfinished ...>
+1908  fsync(4)                          = 0
+1907  <... fdatasync resumed>)          = 0
+1907  +++ exited with 0 +++
+1908  fdatasync(9)                      = 0
+";
+        assert_eq!(calls(log), 3);
+        assert_eq!(calls(""), 0);
     }
 }
