@@ -26,7 +26,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let features = ["--bin", "hustings", "--features", "etcd,postgres"];
     let program = release(&features, "hustings")?;
     let hosts = Hosts::make(MEMBERS + 1)?;
-    let chosen = options.choose(&LockMethod::ALL, |method| method.name());
+    let chosen = options.choose(&LockMethod::ALL, |method| method.profile().name);
     let mut report = Report::default();
 
     let title = "Messages, packets and syncs to get tenure, and to keep it once:";
@@ -46,7 +46,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let mut table = report.table(title, &times::HEADINGS);
     let stores = Stores::open(&hosts, MEMBERS)?;
     for method in &chosen {
-        let trials = method.trials(options.trials);
+        let trials = method.profile().trials(options.trials);
         let setup = Setup { testbed: Testbed::new(&hosts, &program), stores: &stores };
         times::run(setup, **method, trials, &mut table)?;
     }

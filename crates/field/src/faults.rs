@@ -9,9 +9,12 @@ mod quick_start;
 mod startup;
 mod voter_init;
 
+use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use hustings_testkit::{DEADLINE, Process, this_program};
 
 use super::hosts::Hosts;
 use super::programs::{Build, program};
@@ -41,6 +44,19 @@ struct FaultContext<'a> {
     testbed: Testbed<'a>,
     /// The number of packets that are sent to an agent.
     packets: u64,
+}
+
+impl FaultContext<'_> {
+    /// Starts a process on a host that records datagrams in `file`, or replays them.
+    fn wiretap(&self, host: usize, file: &Path, options: &[&str]) -> Result<Process> {
+        let mut command = self.testbed.hosts.command(host, this_program());
+        command.arg("wiretap").arg("--file").arg(file).args(options).stdout(Stdio::piped());
+        let mut process = Process::spawn(&mut command)?;
+        if options.contains(&"--port") {
+            process.lines()?.recv_timeout(DEADLINE)?; // it records from now on
+        }
+        Ok(process)
+    }
 }
 
 const fn fault(name: &'static str, seconds: u64, prove: Proof) -> FaultCase {

@@ -20,28 +20,27 @@ const IPV4: u32 = 0x0800_u16.to_be() as u32;
 /// The number of UDP among the protocols of IPv4.
 const UDP: u8 = 17;
 
-/// The pause between two rounds of a replay.
-const PAUSE: Duration = Duration::from_millis(20);
-
 #[derive(Args)]
 pub(crate) struct Options {
     /// The file of datagrams, one on each line
     #[arg(long)]
     file: PathBuf,
     /// Record the datagrams that arrive for this port, until killed
-    #[arg(long, required_unless_present = "target")]
+    #[arg(long, required_unless_present = "targets")]
     port: Option<u16>,
-    /// Replay the recorded datagrams to this address, again and again, until killed
-    #[arg(long, conflicts_with = "port")]
-    target: Option<SocketAddr>,
+    /// Replay the recorded datagrams to these addresses, again and again, until killed
+    #[arg(long, conflicts_with = "port", value_delimiter = ',')]
+    targets: Vec<SocketAddr>,
+    /// Milliseconds between two datagrams
+    #[arg(long, default_value_t = 5)]
+    every_ms: u64,
 }
 
 /// Records or replays datagrams.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    match (options.port, options.target) {
-        (Some(port), _) => record(port, &options.file),
-        (None, Some(target)) => replay(target, &options.file),
-        (None, None) => Err("neither --port nor --target is given".into()),
+    match options.port {
+        Some(port) => record(port, &options.file),
+        None => replay(options),
     }
 }
 
@@ -70,18 +69,29 @@ fn datagram(packet: &[u8], port: u16) -> Option<&[u8]> {
     datagram.get(8..).filter(|_| is_for_port)
 }
 
-fn replay(target: SocketAddr, path: &Path) -> Result<()> {
+fn replay(options: &Options) -> Result<()> {
+    let datagrams = read(&options.file)?;
+    let socket = UdpSocket::bind(("0.0.0.0", 0))?;
+    loop {
+        for datagram in &datagrams {
+            for target in &options.targets {
+                // If no socket is bound there, the kernel may return an error.
+                let _ = socket.send_to(datagram, target);
+            }
+            thread::sleep(Duration::from_millis(options.every_ms));
+        }
+    }
+}
+
+/// Returns the recorded datagrams. Fails if there are none.
+pub(super) fn read(path: &Path) -> Result<Vec<Vec<u8>>> {
     let lines = fs::read_to_string(path)?;
     let datagrams: std::result::Result<Vec<Vec<u8>>, _> =
         lines.lines().map(serde_json::from_str).collect();
     let datagrams = datagrams?;
-    let socket = UdpSocket::bind(("0.0.0.0", 0))?;
-    loop {
-        for datagram in &datagrams {
-            // If no socket is bound there, the kernel may return an error.
-            let _ = socket.send_to(datagram, target);
-        }
-        thread::sleep(PAUSE);
+    match datagrams.is_empty() {
+        true => Err(format!("{}: no datagrams are recorded", path.display()).into()),
+        false => Ok(datagrams),
     }
 }
 

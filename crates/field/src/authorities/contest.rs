@@ -179,7 +179,7 @@ impl<'a> Contest<'a> {
 
     /// Waits for the next command to begin.
     pub(super) fn next(&mut self) -> Result<StartReport> {
-        let ttl = self.method.ttl().unwrap_or_default();
+        let ttl = self.method.profile().ttl.unwrap_or_default();
         let next = self.reports.within(PATIENCE + ttl)?;
         next.ok_or_else(|| format!("no command begins:{}", self.last_lines()).into())
     }

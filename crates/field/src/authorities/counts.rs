@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::contest::{Contest, Role, Setup, VOTERS};
 use super::lock_comparison::LockMethod;
-use super::meters::{MemberMeter, StoreMeter, Syncs};
+use super::meters::{PacketMeter, Syncs};
 use super::stores::Store;
 use crate::Result;
 use crate::measure::{milliseconds, now_ns};
@@ -70,7 +70,7 @@ pub(super) fn run(setup: Setup<'_>, method: LockMethod, table: &mut Table<'_>) -
         every_ms.map_or("-".to_owned(), |it| format!("{it:.0}")),
         wire,
     ];
-    table.row(method.name(), &cells, &verdict(method, acquire, renew));
+    table.row(method.profile().name, &cells, &verdict(method, acquire, renew));
     Ok(())
 }
 
@@ -94,7 +94,7 @@ fn verdict(method: LockMethod, acquire: TenureCost, renew: TenureCost) -> Verdic
 const TOLERANCE: f64 = 1.02;
 
 fn acquisition(setup: Setup<'_>, method: LockMethod) -> Result<TenureCost> {
-    let ttl = method.ttl().map(|_| LONG_TTL);
+    let ttl = method.profile().ttl.map(|_| LONG_TTL);
     let mut contest = voters_of(setup, method, ttl)?;
     let counting = Counting::begin(setup, method, &contest)?;
     contest.start(CANDIDATE, Role::Candidate)?;
@@ -105,7 +105,7 @@ fn acquisition(setup: Setup<'_>, method: LockMethod) -> Result<TenureCost> {
 
 /// Returns the average cost of a renewal, and the milliseconds between two renewals.
 fn renewal(setup: Setup<'_>, method: LockMethod) -> Result<(TenureCost, Option<f64>)> {
-    let mut contest = voters_of(setup, method, method.ttl())?;
+    let mut contest = voters_of(setup, method, method.profile().ttl)?;
     contest.start(CANDIDATE, Role::Candidate)?;
     contest.next()?;
     thread::sleep(SETTLES_IN);
@@ -114,12 +114,12 @@ fn renewal(setup: Setup<'_>, method: LockMethod) -> Result<(TenureCost, Option<f
     let renewed = setup.stores.etcd_renewals()?;
     // The window contains at least twenty renewals, but only two of the method that renews every
     // twenty seconds.
-    let window = method.ttl().map_or(SETTLES_IN, |ttl| ttl * 7);
+    let window = method.profile().ttl.map_or(SETTLES_IN, |ttl| ttl * 7);
     thread::sleep(window.clamp(Duration::from_secs(6), Duration::from_secs(45)));
     let after = counting.read()?;
     let took_ms = milliseconds(began, now_ns());
     let cost = after.less(before);
-    let renewals = match (method.store(), method.ttl()) {
+    let renewals = match (method.profile().store, method.profile().ttl) {
         (_, None) => return Ok((cost, None)),
         (Some(Store::Etcd), _) => (setup.stores.etcd_renewals()? - renewed) as f64,
         // A member begins a renewal when a third of the ttl is over.
@@ -147,54 +147,39 @@ fn voters_of<'a>(
 /// The meters that run during a measurement.
 struct Counting<'a> {
     setup: Setup<'a>,
-    wire: Wire<'a>,
+    method: LockMethod,
+    wire: PacketMeter<'a>,
     syncs: Syncs,
-}
-
-enum Wire<'a> {
-    Members(MemberMeter<'a>),
-    Store(StoreMeter<'a>),
 }
 
 impl<'a> Counting<'a> {
     fn begin(setup: Setup<'a>, method: LockMethod, contest: &Contest<'_>) -> Result<Self> {
-        let (wire, processes) = match method.store() {
+        let (wire, processes) = match method.profile().store {
             None => {
                 let voters: Vec<usize> = (0..VOTERS).collect();
-                let processes = contest.processes(&voters);
-                (Wire::Members(MemberMeter::begin(setup)?), processes)
+                (PacketMeter::at_members(setup)?, contest.processes(&voters))
             }
-            Some(store) => {
-                let processes = setup.stores.processes(store);
-                (Wire::Store(StoreMeter::begin(setup, store)?), processes)
-            }
+            Some(store) => (PacketMeter::at_store(setup, store)?, setup.stores.processes(store)),
         };
         let syncs = Syncs::begin(&processes, contest.home())?;
-        Ok(Self { setup, wire, syncs })
+        Ok(Self { setup, method, wire, syncs })
     }
 
     fn read(&self) -> Result<TenureCost> {
-        let syncs = self.syncs.read()? as f64;
-        Ok(match &self.wire {
-            Wire::Members(meter) => {
+        let (syncs, passed) = (self.syncs.read()? as f64, self.wire.read()?);
+        let (messages, packets, on_the_wire) = match self.method.profile().store {
+            None => {
                 // Each frame is a datagram of its own, and so one packet.
-                let frames = self.frames_of_tenure()? as f64;
-                TenureCost {
-                    messages: frames,
-                    packets: frames,
-                    syncs,
-                    on_the_wire: meter.read()? as f64,
-                }
+                let frames = self.frames_of_tenure()?;
+                (frames, frames, passed.packets)
             }
-            Wire::Store(meter) => {
-                let passed = meter.read()?;
-                TenureCost {
-                    messages: passed.messages as f64,
-                    packets: passed.packets as f64,
-                    syncs,
-                    on_the_wire: 0.0,
-                }
-            }
+            Some(_) => (passed.messages, passed.packets, 0),
+        };
+        Ok(TenureCost {
+            messages: messages as f64,
+            packets: packets as f64,
+            syncs,
+            on_the_wire: on_the_wire as f64,
         })
     }
 

@@ -45,8 +45,8 @@ pub(super) fn run(setup: Setup<'_>, options: &Options, report: &mut Report) -> R
     };
     let method = LockMethod::QuorumByDefault;
     let mut times: Vec<(u32, f64)> = Vec::new();
-    for _ in 0..method.trials(options.trials) {
-        let mut contest = Contest::new(setup, method, method.ttl())?;
+    for _ in 0..method.profile().trials(options.trials) {
+        let mut contest = Contest::new(setup, method, method.profile().ttl)?;
         let mut holder = come_up(&mut contest)?;
         for round in 1..=rounds {
             times.push((round, kill(&mut contest, &mut holder, round)?));

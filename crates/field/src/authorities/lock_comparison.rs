@@ -34,6 +34,28 @@ pub(super) enum HolderFault {
     Host,
 }
 
+/// The properties of a method.
+pub(super) struct Profile {
+    pub(super) name: &'static str,
+    /// The program that starts the command.
+    client: &'static str,
+    /// The duration of one grant.
+    pub(super) ttl: Option<Duration>,
+    /// The store that grants the lock; `None` if the members do.
+    pub(super) store: Option<Store>,
+    /// The faults from which the method recovers in a time that a test can wait for.
+    pub(super) faults: &'static [HolderFault],
+    /// One in this many trials is carried out: fewer for methods that take seconds.
+    one_in: u32,
+}
+
+impl Profile {
+    /// Returns the number of trials when the user wants `asked`.
+    pub(super) fn trials(&self, asked: u32) -> u32 {
+        asked.div_ceil(self.one_in)
+    }
+}
+
 impl LockMethod {
     pub(super) const ALL: [Self; 6] = [
         Self::Quorum,
@@ -44,35 +66,36 @@ impl LockMethod {
         Self::AdvisoryLock,
     ];
 
-    pub(super) fn name(self) -> &'static str {
+    /// Returns what is known of the method. etcd grants no less than two seconds. `etcdctl elect`
+    /// always asks for sixty, and does not notice that the reader of its line is gone. An advisory
+    /// lock lasts as long as its connection, which PostgreSQL keeps for two hours after a host was
+    /// lost.
+    pub(super) fn profile(self) -> Profile {
+        use HolderFault::{Client, Command, Host};
+        const ALL: &[HolderFault] = &[Command, Client, Host];
+        let profile = |name, client, ttl_ms: Option<u64>, store, faults, one_in| {
+            let ttl = ttl_ms.map(Duration::from_millis);
+            Profile { name, client, ttl, store, faults, one_in }
+        };
+        let ours = "hustings run";
+        let (etcd, postgres) = (Some(Store::Etcd), Some(Store::Postgres));
         match self {
-            Self::Quorum => "quorum of 3, ttl 300 ms",
-            Self::QuorumByDefault => "quorum of 3, default options",
-            Self::Etcd => "etcd, ttl 2 s",
-            Self::Postgres => "postgres, ttl 300 ms",
-            Self::EtcdLock => "etcdctl lock, ttl 2 s",
-            Self::EtcdElect => "etcdctl elect, ttl 60 s",
-            Self::AdvisoryLock => "psql, pg_advisory_lock",
-        }
-    }
-
-    /// The program that starts the command.
-    pub(super) fn client(self) -> &'static str {
-        match self {
-            Self::Quorum | Self::QuorumByDefault | Self::Etcd | Self::Postgres => "hustings run",
-            Self::EtcdLock | Self::EtcdElect => "etcdctl",
-            Self::AdvisoryLock => "psql",
-        }
-    }
-
-    /// The duration of one grant. etcd grants no less than two seconds. `etcdctl elect` always asks
-    /// for sixty. An advisory lock lasts as long as its connection.
-    pub(super) fn ttl(self) -> Option<Duration> {
-        match self {
-            Self::Quorum | Self::Postgres => Some(Duration::from_millis(300)),
-            Self::QuorumByDefault | Self::Etcd | Self::EtcdLock => Some(Duration::from_secs(2)),
-            Self::EtcdElect => Some(Duration::from_secs(60)),
-            Self::AdvisoryLock => None,
+            Self::Quorum => profile("quorum of 3, ttl 300 ms", ours, Some(300), None, ALL, 1),
+            Self::QuorumByDefault => {
+                profile("quorum of 3, default options", ours, Some(2_000), None, ALL, 3)
+            }
+            Self::Etcd => profile("etcd, ttl 2 s", ours, Some(2_000), etcd, ALL, 3),
+            Self::Postgres => profile("postgres, ttl 300 ms", ours, Some(300), postgres, ALL, 1),
+            Self::EtcdLock => {
+                profile("etcdctl lock, ttl 2 s", "etcdctl", Some(2_000), etcd, ALL, 3)
+            }
+            Self::EtcdElect => {
+                profile("etcdctl elect, ttl 60 s", "etcdctl", Some(60_000), etcd, &[Client], 10)
+            }
+            Self::AdvisoryLock => {
+                let faults = &[Command, Client];
+                profile("psql, pg_advisory_lock", "psql", None, postgres, faults, 1)
+            }
         }
     }
 
@@ -84,44 +107,13 @@ impl LockMethod {
     pub(super) fn has_voters(self) -> bool {
         matches!(self, Self::Quorum | Self::QuorumByDefault)
     }
-
-    /// The store that grants the lock; `None` if the members do.
-    pub(super) fn store(self) -> Option<Store> {
-        match self {
-            Self::Quorum | Self::QuorumByDefault => None,
-            Self::Etcd | Self::EtcdLock | Self::EtcdElect => Some(Store::Etcd),
-            Self::Postgres | Self::AdvisoryLock => Some(Store::Postgres),
-        }
-    }
-
-    /// The faults from which the method recovers in a time that a test can wait for. `etcdctl
-    /// elect` does not notice that the reader of its line is gone. PostgreSQL is not notified of a
-    /// lost host: it keeps the connection for two hours.
-    pub(super) fn faults(self) -> &'static [HolderFault] {
-        match self {
-            Self::Quorum | Self::QuorumByDefault | Self::Etcd | Self::Postgres | Self::EtcdLock => {
-                &[HolderFault::Command, HolderFault::Client, HolderFault::Host]
-            }
-            Self::EtcdElect => &[HolderFault::Client],
-            Self::AdvisoryLock => &[HolderFault::Command, HolderFault::Client],
-        }
-    }
-
-    /// The number of trials when the user wants `asked`: fewer for methods that take seconds.
-    pub(super) fn trials(self, asked: u32) -> u32 {
-        match self {
-            Self::Quorum | Self::Postgres | Self::AdvisoryLock => asked,
-            Self::QuorumByDefault | Self::Etcd | Self::EtcdLock => asked.div_ceil(3),
-            Self::EtcdElect => asked.div_ceil(10),
-        }
-    }
 }
 
 impl HolderFault {
     pub(super) fn name(self, method: LockMethod) -> String {
         match self {
             Self::Command => "SIGKILL of the command".to_owned(),
-            Self::Client => format!("SIGKILL of {}", method.client()),
+            Self::Client => format!("SIGKILL of {}", method.profile().client),
             Self::Host => "host lost".to_owned(),
         }
     }

@@ -2,6 +2,7 @@
 //! by the system calls of processes.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -23,69 +24,59 @@ pub(super) struct Passed {
     pub(super) messages: u64,
 }
 
-/// Counts packets between a store's host and the other hosts.
-pub(super) struct StoreMeter<'a> {
+/// Counts packets by the filters of some hosts until it is dropped.
+pub(super) struct PacketMeter<'a> {
     hosts: &'a Hosts,
-    host: usize,
+    on: Range<usize>,
 }
 
-impl<'a> StoreMeter<'a> {
-    pub(super) fn begin(setup: Setup<'a>, store: Store) -> Result<Self> {
-        let (hosts, host) = (setup.testbed.hosts, setup.stores.host);
+impl<'a> PacketMeter<'a> {
+    /// Counts packets between a store's host and the other hosts.
+    pub(super) fn at_store(setup: Setup<'a>, store: Store) -> Result<Self> {
         let port = store.port();
         // TCP sets the PSH flag on the last packet of each write.
         let rules = format!(
-            "counter passed {{ }}\ncounter messages {{ }}\n\
-             chain in {{ type filter hook input priority 0; iif != lo tcp dport {port} counter name passed; \
+            "chain in {{ type filter hook input priority 0; iif != lo tcp dport {port} counter name passed; \
              iif != lo tcp dport {port} tcp flags & psh == psh counter name messages; }}\n\
              chain out {{ type filter hook output priority 0; oif != lo tcp sport {port} counter name passed; \
              oif != lo tcp sport {port} tcp flags & psh == psh counter name messages; }}"
         );
-        hosts.filter(host, &rules)?;
-        Ok(Self { hosts, host })
+        let host = setup.stores.host;
+        Self::begin(setup, host..host + 1, &rules)
+    }
+
+    /// Counts datagrams from member to member.
+    pub(super) fn at_members(setup: Setup<'a>) -> Result<Self> {
+        let rules = format!(
+            "chain out {{ type filter hook output priority 0; oif != lo udp sport {PORT} ip daddr != 224.0.0.0/4 \
+             counter name passed; }}"
+        );
+        Self::begin(setup, 0..MEMBERS, &rules)
+    }
+
+    fn begin(setup: Setup<'a>, on: Range<usize>, rules: &str) -> Result<Self> {
+        let hosts = setup.testbed.hosts;
+        for host in on.clone() {
+            hosts
+                .filter(host, &format!("counter passed {{ }}\ncounter messages {{ }}\n{rules}"))?;
+        }
+        Ok(Self { hosts, on })
     }
 
     /// Returns the counts since the beginning.
     pub(super) fn read(&self) -> Result<Passed> {
-        let counted = |name| counter(self.hosts, self.host, name);
+        let counted = |name| -> Result<u64> {
+            self.on.clone().map(|host| counter(self.hosts, host, name)).sum()
+        };
         Ok(Passed { packets: counted("passed")?, messages: counted("messages")? })
     }
 }
 
-impl Drop for StoreMeter<'_> {
+impl Drop for PacketMeter<'_> {
     fn drop(&mut self) {
-        // The filter only counts: at worst it stays.
-        let _ = self.hosts.unfilter(self.host);
-    }
-}
-
-/// Counts datagrams from member to member.
-pub(super) struct MemberMeter<'a>(&'a Hosts);
-
-impl<'a> MemberMeter<'a> {
-    pub(super) fn begin(setup: Setup<'a>) -> Result<Self> {
-        let rules = format!(
-            "counter passed {{ }}\n\
-             chain out {{ type filter hook output priority 0; oif != lo udp sport {PORT} ip daddr != 224.0.0.0/4 \
-             counter name passed; }}"
-        );
-        for host in 0..MEMBERS {
-            setup.testbed.hosts.filter(host, &rules)?;
-        }
-        Ok(Self(setup.testbed.hosts))
-    }
-
-    /// Returns the count since the beginning.
-    pub(super) fn read(&self) -> Result<u64> {
-        (0..MEMBERS).map(|host| counter(self.0, host, "passed")).sum()
-    }
-}
-
-impl Drop for MemberMeter<'_> {
-    fn drop(&mut self) {
-        for host in 0..MEMBERS {
+        for host in self.on.clone() {
             // The filter only counts: at worst it stays.
-            let _ = self.0.unfilter(host);
+            let _ = self.hosts.unfilter(host);
         }
     }
 }

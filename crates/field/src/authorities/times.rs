@@ -41,7 +41,7 @@ pub(super) fn run(
 ) -> Result<()> {
     let mut cold = TrialResults::default();
     let mut after: Vec<(HolderFault, TrialResults)> =
-        method.faults().iter().map(|fault| (*fault, TrialResults::default())).collect();
+        method.profile().faults.iter().map(|fault| (*fault, TrialResults::default())).collect();
     match method {
         LockMethod::EtcdElect => at_once(setup, method, trials, &mut cold, &mut after)?,
         _ => {
@@ -58,7 +58,7 @@ pub(super) fn run(
             }
         }
     }
-    let name = method.name();
+    let name = method.profile().name;
     table.row(&format!("{name}: cold start"), &cold.cells(), &Verdict::none());
     for (fault, results) in &after {
         let name = format!("{name}: {}", fault.name(method));
@@ -96,7 +96,7 @@ fn begin<'a>(
     method: LockMethod,
     cold: &mut TrialResults,
 ) -> Result<(Contest<'a>, StartReport)> {
-    let mut contest = Contest::new(setup, method, method.ttl())?;
+    let mut contest = Contest::new(setup, method, method.profile().ttl)?;
     let began = now_ns();
     contest.start_all()?;
     let first = contest.next()?;

@@ -1,11 +1,11 @@
 //! Packets that no member sent, or that a member sent earlier.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use hustings_testkit::{DEADLINE, Process, this_program};
+use hustings_testkit::{Process, Scratch, this_program};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -14,6 +14,9 @@ use crate::Result;
 use crate::hosts::address;
 use crate::members::Members;
 use crate::testbed::PORT;
+
+/// The default port of the group's multicasts.
+const MULTICAST_PORT: &str = "7401";
 
 /// The interval at which the test reads the addresses that the target has for the other members.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -26,7 +29,9 @@ pub(super) fn wrong_packets(context: &FaultContext<'_>) -> Result<String> {
     let target = members.all_but(leader)[0];
     let before = members.report_count(&everyone);
     let (heard_before, refused_before) = counts(&members, target)?;
-    let sent = fuzz(context, &members, target)?;
+    let home = Scratch::new("hustings-frames");
+    let frames = record(context, &mut members, &home, Duration::from_secs(1))?;
+    let sent = fuzz(context, &members, target, &frames, context.packets)?;
     members.listen_for(Duration::from_millis(500));
     let (heard, refused) = counts(&members, target)?;
     let (heard, refused) = (heard - heard_before, refused - refused_before);
@@ -48,21 +53,17 @@ pub(super) fn wrong_packets(context: &FaultContext<'_>) -> Result<String> {
 /// another member has its name.
 pub(super) fn earlier_incarnation(context: &FaultContext<'_>) -> Result<String> {
     /// Longer than frames of an earlier incarnation may be in transit.
-    const WAIT_MS: u64 = 4_000;
+    const WAIT: Duration = Duration::from_secs(4);
     let (mut members, leader) = context.testbed.settled(OPTIONS)?;
     let everyone = members.everyone();
-    let mut fuzzer = fuzzer(context, &[leader], 1_000);
-    let mut fuzzer = Process::spawn(fuzzer.args(["--wait-ms", &WAIT_MS.to_string()]))?;
-    members.listen_for(Duration::from_secs(1)); // the frames are captured
+    let home = Scratch::new("hustings-frames");
+    let frames = record(context, &mut members, &home, Duration::from_secs(1))?;
     members.end(leader, Signal::KILL)?;
     members.start(leader)?;
     members.agree(&everyone, &everyone, Duration::from_secs(2))?;
-    // A leader is established once it is unchallenged. Until then it gives way to a better
-    // candidate.
-    members.listen_for(Duration::from_secs(1));
+    members.listen_for(WAIT);
     let before = members.report_count(&everyone);
-    let exit = fuzzer.wait()?;
-    require(exit.success(), || format!("no packets were sent: {exit}"))?;
+    fuzz(context, &members, leader, &frames, 1_000)?;
     members.listen_for(Duration::from_millis(500));
     members.require_unmoved(before)?;
     // An answer shows that the agent still runs.
@@ -78,16 +79,13 @@ pub(super) fn earlier_incarnation(context: &FaultContext<'_>) -> Result<String> 
 /// have never received from it. Each of them receives the recording from a host outside the group.
 /// No member may name the dead leader, or take that host's address for the leader's.
 pub(super) fn dead_leader(context: &FaultContext<'_>) -> Result<String> {
-    /// Announcements of three seconds, replayed at the rate at which they were sent.
-    const FRAMES: &str = "60";
+    /// The announcements of this time are replayed at the rate at which they were sent.
+    const SPAN: Duration = Duration::from_secs(3);
     const EVERY_MS: &str = "50";
     let (mut members, leader) = context.testbed.settled(OPTIONS)?;
     let others = members.all_but(leader);
-    let mut command = fuzzer(context, &others, 0);
-    command.args(["--frames", FRAMES, "--replay-every-ms", EVERY_MS]);
-    let mut fuzzer = Process::spawn(command.stdin(Stdio::piped()))?;
-    let lines = fuzzer.lines()?;
-    lines.recv_timeout(DEADLINE)?; // the frames are captured
+    let home = Scratch::new("hustings-frames");
+    let frames = record(context, &mut members, &home, SPAN)?;
     members.end(leader, Signal::KILL)?;
     for &index in &others {
         members.end(index, Signal::KILL)?;
@@ -95,31 +93,56 @@ pub(super) fn dead_leader(context: &FaultContext<'_>) -> Result<String> {
     for &index in &others {
         members.start(index)?;
     }
-    let mut input = fuzzer.stdin.take().ok_or("its input is piped")?;
-    input.write_all(b"\n")?;
+    let targets: Vec<String> = others.iter().map(|it| format!("{}:{PORT}", address(*it))).collect();
+    let options = ["--targets", &targets.join(","), "--every-ms", EVERY_MS];
+    let replayer = context.wiretap(STRANGER, &frames, &options)?;
+    let began = Instant::now();
     members.agree(&others, &others, Duration::from_secs(2))?;
-    while fuzzer.try_wait()?.is_none() {
+    while began.elapsed() < SPAN {
         for &index in &others {
             require_unmoved_addresses(&members, index)?;
         }
         members.listen_for(LOOK_EVERY);
     }
-    let replayed: u64 = lines.recv_timeout(DEADLINE)?.parse()?;
+    drop(replayer);
     for &index in &others {
         let mut reports = members.reports(index).iter();
         require(reports.all(|it| it.leader != Some(leader)), || {
-            format!(
-                "{index} named the dead leader {leader} when {replayed} of its frames were replayed"
-            )
+            format!("{index} named the dead leader {leader} when its frames were replayed")
         })?;
     }
-    Ok(format!("no member named it, {replayed} frames replayed"))
+    Ok(format!("no member named it in {SPAN:?} of replayed frames"))
 }
 
-/// Sends packets to a member. Meanwhile the member must not move a peer's address to the sender's.
-/// Returns the number of packets sent.
-fn fuzz(context: &FaultContext<'_>, members: &Members<'_>, target: usize) -> Result<u64> {
-    let mut fuzzer = Process::spawn(&mut fuzzer(context, &[target], context.packets))?;
+/// Records the multicasts of a group for `span`, on the host outside the group.
+fn record(
+    context: &FaultContext<'_>,
+    members: &mut Members<'_>,
+    home: &Scratch,
+    span: Duration,
+) -> Result<PathBuf> {
+    let file = home.join("frames");
+    let _recorder = context.wiretap(STRANGER, &file, &["--port", MULTICAST_PORT])?;
+    members.listen_for(span);
+    Ok(file)
+}
+
+/// Sends wrong packets to a member from the host outside the group. Meanwhile the member must not
+/// move a peer's address to that host. Returns the number of packets sent.
+fn fuzz(
+    context: &FaultContext<'_>,
+    members: &Members<'_>,
+    target: usize,
+    frames: &Path,
+    packets: u64,
+) -> Result<u64> {
+    let mut command = context.testbed.hosts.command(STRANGER, this_program());
+    command
+        .args(["packet-fuzz", "--packets", &packets.to_string()])
+        .args(["--target", &format!("{}:{PORT}", address(target)), "--file"])
+        .arg(frames)
+        .stdout(Stdio::piped());
+    let mut fuzzer = Process::spawn(&mut command)?;
     let lines = fuzzer.lines()?;
     let mut misled = Ok(());
     while fuzzer.try_wait()?.is_none() {
@@ -127,21 +150,7 @@ fn fuzz(context: &FaultContext<'_>, members: &Members<'_>, target: usize) -> Res
         thread::sleep(LOOK_EVERY);
     }
     misled?;
-    let sent = lines.recv_timeout(DEADLINE);
-    Ok(sent.map_err(|_| "no packets were sent")?.parse()?)
-}
-
-/// A process outside the group that captures real frames and sends wrong ones to members.
-fn fuzzer(context: &FaultContext<'_>, targets: &[usize], packets: u64) -> Command {
-    let targets = targets.iter().map(|it| format!("{}:{PORT}", address(*it)));
-    let targets: Vec<String> = targets.collect();
-    let mut command = context.testbed.hosts.command(STRANGER, this_program());
-    command
-        .args(["packet-fuzz", "--packets", &packets.to_string()])
-        .args(["--targets", &targets.join(",")])
-        .args(["--interface", &address(STRANGER)])
-        .stdout(Stdio::piped());
-    command
+    Ok(lines.recv().map_err(|_| "no packets were sent")?.parse()?)
 }
 
 /// Returns the number of frames that a member has accepted and refused.

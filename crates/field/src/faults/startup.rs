@@ -22,7 +22,8 @@ pub(super) fn port_in_use(context: &FaultContext<'_>) -> Result<String> {
     };
     // The process is `timeout`, which forwards the signals that it can catch: not SIGKILL.
     let mut first = Process::spawn_terminated(agent().stdout(Stdio::piped()))?;
-    first.lines()?.recv_timeout(DEADLINE)?; // its first event: the agent is up
+    let events = first.lines()?;
+    events.recv_timeout(DEADLINE)?; // its first event: the agent is up
     let second = Outcome::of(&mut agent())?;
     let names_the_reason = second.said.contains("another process listens there");
     require(second.code == Some(1) && names_the_reason, || ended(&second))?;

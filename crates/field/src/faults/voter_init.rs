@@ -2,10 +2,8 @@
 //! disk before.
 
 use std::fs;
-use std::path::Path;
-use std::process::Stdio;
 
-use hustings_testkit::{DEADLINE, Process, Scratch, this_program};
+use hustings_testkit::Scratch;
 use rustix::process::Signal;
 
 use super::{FaultContext, OPTIONS, STRANGER, require};
@@ -38,8 +36,7 @@ pub(super) fn recorded_answers(context: &FaultContext<'_>) -> Result<String> {
     members.lose_promise(LOST)?;
     let home = Scratch::new("hustings-wire");
     let recording = home.join("recording");
-    let mut recorder = wiretap(context, LOST, &recording, &["--port", &PORT.to_string()])?;
-    recorder.lines()?.recv_timeout(DEADLINE)?; // it records from now on
+    let recorder = context.wiretap(LOST, &recording, &["--port", &PORT.to_string()])?;
     let first = members.init(LOST, "5s")?;
     require(first.code == Some(0), || {
         format!("the voter could not be initialised with the others up: {}", first.said)
@@ -62,7 +59,7 @@ pub(super) fn recorded_answers(context: &FaultContext<'_>) -> Result<String> {
     }
     members.lose_promise(LOST)?;
     let target = context.testbed.place(LOST, PORT).to_string();
-    let replayer = wiretap(context, STRANGER, &recording, &["--target", &target])?;
+    let replayer = context.wiretap(STRANGER, &recording, &["--targets", &target])?;
     let second = members.init(LOST, "3s")?;
     drop(replayer);
     let expected = "0 of the 2 voters that are needed answered";
@@ -71,16 +68,4 @@ pub(super) fn recorded_answers(context: &FaultContext<'_>) -> Result<String> {
         format!("without a voter that can answer, the command printed: {printed}{said}")
     })?;
     Ok(format!("{recorded} datagrams sent again in vain"))
-}
-
-/// Starts a process that records datagrams in `file`, or replays them.
-fn wiretap(
-    context: &FaultContext<'_>,
-    host: usize,
-    file: &Path,
-    options: &[&str],
-) -> Result<Process> {
-    let mut command = context.testbed.hosts.command(host, this_program());
-    command.arg("wiretap").arg("--file").arg(file).args(options);
-    Ok(Process::spawn(command.stdout(Stdio::piped()))?)
 }
