@@ -53,7 +53,7 @@ impl<'h> Routers<'h> {
     }
 
     fn start_one(&mut self, host: usize, priority: u8, sender: &Sender<Became>) -> Result<()> {
-        let file = |suffix: &str| self.home.join(format!("{host}.{suffix}"));
+        let file = |suffix: &str| self.home.join(&format!("{host}.{suffix}"));
         let fifo = file("fifo");
         run(Command::new("mkfifo").arg(&fifo))?;
         fs::write(file("conf"), configuration(&fifo, priority))?;

@@ -146,10 +146,10 @@ impl<'g> Members<'g> {
             ]);
         }
         if let Some(state) = &self.state {
-            command.arg("--state").arg(state.join(name(called)));
+            command.arg("--state").arg(state.join(&name(called)));
         }
         if let Some(traces) = &self.traces {
-            command.arg("--trace").arg(traces.join(name(called)));
+            command.arg("--trace").arg(traces.join(&name(called)));
         }
         command
     }
@@ -162,7 +162,7 @@ impl<'g> Members<'g> {
     /// Returns the trace of agent `index`.
     pub(crate) fn trace(&self, index: usize) -> Result<String> {
         let traces = self.traces.as_ref().ok_or("nothing is recorded")?;
-        Ok(fs::read_to_string(traces.join(name(index)))?)
+        Ok(fs::read_to_string(traces.join(&name(index)))?)
     }
 
     /// Initialises every member as a voter of a new group.
@@ -184,7 +184,7 @@ impl<'g> Members<'g> {
         command
             .args(["voter", "init", "--name", &name(index)])
             .args(["--bind", &place.to_string(), "--state"])
-            .arg(state.join(name(index)))
+            .arg(state.join(&name(index)))
             .args(&self.options);
         command
     }
@@ -201,7 +201,7 @@ impl<'g> Members<'g> {
     pub(crate) fn lose_promise(&self, index: usize) -> Result<()> {
         let state = self.state.as_ref().ok_or("no member votes")?;
         // The first two options are --group and its name.
-        let file = state.join(name(index)).join(format!("{}.voter", self.options[1]));
+        let file = state.join(&name(index)).join(format!("{}.voter", self.options[1]));
         Ok(fs::remove_file(file)?)
     }
 

@@ -42,7 +42,7 @@ impl Scratch {
     }
 
     /// A path in the directory.
-    pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+    pub fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 }

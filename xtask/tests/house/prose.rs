@@ -71,7 +71,7 @@ const STILL_TWICE: &[(&str, &[&str])] = &[
             "json", "paper", "terms",
         ],
     ),
-    ("crates/draw", &["Signed", "System"]),
+    ("crates/draw", &["Session", "Signed", "System"]),
     ("crates/model", &["seat", "storm", "world"]),
     ("crates/node", &["council", "status"]),
     (

@@ -78,7 +78,7 @@ impl<const SERVERS: usize, const ENDPOINTS: usize> House for EtcdHouse<SERVERS, 
             let data = house.home.join("data").join(nth.to_string());
             let command =
                 etcd_server(&format!("s{nth}"), &data, &clients, peer, &cluster.join(","));
-            let log = house.home.join(format!("log-{nth}"));
+            let log = house.home.join(&format!("log-{nth}"));
             house.servers.push(Server::start(command, log));
         }
         house.ready().await;

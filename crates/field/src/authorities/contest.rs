@@ -118,7 +118,7 @@ impl<'a> Contest<'a> {
                 command.args(["--postgres", &self.setup.stores.postgres()]);
             }
             _ => {
-                let state = self.home.join(format!("disk.{}", name(member)));
+                let state = self.home.join(&format!("disk.{}", name(member)));
                 command.args(["--voters", &voters(VOTERS)]);
                 command.arg("--state").arg(state);
             }
@@ -161,7 +161,7 @@ impl<'a> Contest<'a> {
                 elect
             }
             LockMethod::AdvisoryLock => {
-                let script = self.home.join(format!("{}.sql", name(member)));
+                let script = self.home.join(&format!("{}.sql", name(member)));
                 let lock = format!("SELECT pg_advisory_lock(hashtext('{group}'));");
                 fs::write(&script, format!("{lock}\n\\! exec {}\n", work.join(" ")))?;
                 let mut psql = self.on_host(member, "psql");
@@ -174,7 +174,7 @@ impl<'a> Contest<'a> {
     }
 
     pub(super) fn log(&self, member: usize) -> PathBuf {
-        self.home.join(format!("{}.log", name(member)))
+        self.home.join(&format!("{}.log", name(member)))
     }
 
     /// Waits for the next command to begin.

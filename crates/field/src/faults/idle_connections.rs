@@ -110,7 +110,7 @@ impl<'t> Group<'t> {
     }
 
     fn options(&self, host: usize) -> Vec<String> {
-        let state = self.home.join(name(host));
+        let state = self.home.join(&name(host));
         let mut options = voting_member(&self.name, host, VOTERS, TTL, &state);
         let more = [
             ["--interface", &address(host)],

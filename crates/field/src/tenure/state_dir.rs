@@ -42,7 +42,7 @@ impl StateDir {
 
     /// Returns the directory of a member. It is a disk of its own if the member votes.
     pub(super) fn disk(&self, member: &str) -> PathBuf {
-        self.home.join(format!("disk.{member}"))
+        self.home.join(&format!("disk.{member}"))
     }
 
     /// The directory of the disk images.
