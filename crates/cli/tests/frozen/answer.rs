@@ -161,7 +161,7 @@ fn numbers_are_found_between_words() {
 fn prose_is_left_out_and_its_numbers_are_kept() {
     let claim = json::parse(r#"{"id":"R4","says":"it ends","error":null,"measured":"2 of 3"}"#);
     let kept = without_prose(&claim.expect("JSON"), "");
-    assert_eq!(json::write(&kept), r#"{"error":null,"id":"R4","measured":[2,3]}"#);
+    assert_eq!(json::write(&kept), r#"{"id":"R4","error":null,"measured":[2,3]}"#);
 }
 
 #[test]

@@ -184,16 +184,18 @@ impl Found {
             if !seated.contains(&host) {
                 // A host that has left since has no seat either, so this proves nothing.
                 self.seatless.insert(host);
-                self.note(format!("{name} was elected in round {round}, and has no seat"));
+                self.note(&format!("{name} was elected in round {round}, and has no seat"));
             } else if round != elected_in && elected.contains(&host) {
                 self.later.insert(host);
-                self.note(format!(
+                self.note(&format!(
                     "{name} was elected again after the first election, in round {round}"
                 ));
             } else if !at_last.contains(&host) {
                 // Only the centre says that the seat fell empty.
                 self.seatless.insert(host);
-                self.note(format!("{name} was elected in round {round}, and has no seat any more"));
+                self.note(&format!(
+                    "{name} was elected in round {round}, and has no seat any more"
+                ));
             }
         }
         if seated.is_empty() {
@@ -225,7 +227,7 @@ impl Found {
                 Some(round) if round == elected_in => {}
                 Some(round) => {
                     self.later.insert(*id);
-                    self.note(format!(
+                    self.note(&format!(
                         "{name} was seated after the first election, in round {round} or later"
                     ));
                 }
@@ -236,7 +238,7 @@ impl Found {
                         "the record is full"
                     };
                     self.untold.insert(*id);
-                    self.note(format!(
+                    self.note(&format!(
                         "class {class}: {name} has a seat, and was not elected in round {elected_in}. Whether it was later cannot be \
                          told: {why}. Check what the centre printed before"
                     ));
@@ -248,7 +250,7 @@ impl Found {
         }
     }
 
-    fn note(&mut self, what: String) {
+    fn note(&mut self, what: &str) {
         self.notes.insert(format!("note: {what}"));
     }
 }
