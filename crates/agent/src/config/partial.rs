@@ -29,7 +29,7 @@ use crate::seal::Key;
 #[derive(Debug, Clone, Default)]
 pub struct PartialConfig {
     /// The file from which it was read.
-    pub file: Option<PathBuf>,
+    pub(super) file: Option<PathBuf>,
     /// The fields above the first group.
     pub(super) agent: AgentFields,
     /// The fields of each group.
@@ -221,7 +221,7 @@ fn value<T: Clone>(written: &Option<Sourced<T>>) -> Option<T> {
 }
 
 /// Returns the name of the host.
-pub fn host_name() -> String {
+pub(super) fn host_name() -> String {
     let system = rustix::system::uname();
     system.nodename().to_string_lossy().into_owned()
 }
