@@ -22,7 +22,7 @@ pub use hustings_node::config::{
 };
 use presets::VIEW_BOUNDS;
 pub use reference::example;
-pub use written::{Complaint, Place, Sourced};
+pub use written::{Complaint, Place};
 
 /// The default port for unicasts and links. Firewalls need a fixed port, and other members find a
 /// restarted member at the port they know.

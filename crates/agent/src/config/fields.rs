@@ -11,6 +11,7 @@ use hustings_protocol::Duration;
 use hustings_protocol::announce::Takeover;
 
 use self::Arity::{One, Several, Switch};
+use super::presets::{ANNOUNCE_BOUNDS, SUPPRESS_BOUNDS, TTL_BOUNDS, WAIT_BOUNDS};
 use super::values::{self, ListenFor, OrOff, ProtocolName};
 use super::written::{Place, Sourced, Written};
 use crate::council::CouncilPart;
@@ -231,12 +232,12 @@ fields! {
                modified-ring or probabilistic; or none, for hosts of a council",
         default: "suppress",
         option: option(90, "PROTOCOL", One);
-    "announce" => announce: Duration = text(values::announce),
+    "announce" => announce: Duration = duration(ANNOUNCE_BOUNDS),
         sample: "\"100ms\"",
         help: "The interval between a leader's announcements",
         default: "100ms",
         option: option(170, "DURATION", One);
-    "suppress" => suppress: Duration = text(values::suppress),
+    "suppress" => suppress: Duration = duration(SUPPRESS_BOUNDS),
         sample: "\"5ms\"",
         help: "The time within which members announce themselves one after the other; with \
                protocol announce 0s, all at once",
@@ -259,12 +260,12 @@ fields! {
         help: "The reaction of a better newcomer to an established leader: never, it follows, or \
                by-the-better, it takes over",
         default: "never";
-    "patience" => election_timeout: Duration = text(values::wait),
+    "patience" => election_timeout: Duration = duration(WAIT_BOUNDS),
         sample: "\"1s\"",
         help: "The time to wait for an answer: 5ms for announce, suppress and earliest, 1s for \
                bully and the rings",
         default: "5ms, or 1s";
-    "bound" => bound: Duration = text(values::wait),
+    "bound" => bound: Duration = duration(WAIT_BOUNDS),
         sample: "\"100ms\"",
         help: "The delay that most messages stay below: 100ms for bully, 5ms for probabilistic",
         default: "100ms, or 5ms";
@@ -312,7 +313,7 @@ fields! {
         help: "With etcd or postgres: the high bits of each fence, to be raised when the store \
                was restored from an older copy",
         default: "0";
-    "ttl" => ttl: Duration = text(values::ttl),
+    "ttl" => ttl: Duration = duration(TTL_BOUNDS),
         sample: "\"2s\"",
         help: "The duration of one grant of tenure: when a host is lost, no member leads for up \
                to this time",

@@ -3,8 +3,6 @@
 //! Every value remembers where it was written. A complaint about two values that contradict each
 //! other can therefore name the place.
 
-mod authority;
-
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -14,14 +12,15 @@ use hustings_protocol::{Duration, Priority};
 
 use super::fields::{AgentFields, Field, GroupFields, Set};
 use super::presets::{
-    ANNOUNCE, BOUND, ELECTION_TIMEOUT, HOP, RELAYING, TARGET, VIEW_BOUNDS, announce_family,
+    ANNOUNCE, BOUND, ELECTION_TIMEOUT, HOP, RELAYING, TARGET, TTL, VIEW_BOUNDS, announce_family,
 };
 use super::values::{ListenFor, OrOff, ProtocolName};
 use super::written::{Complaint, Place, Sourced, Written};
 use super::{
-    AgentConfig, AgentConfigError, GroupConfig, GroupConfigError, HTTP, PORT, ProtocolConfig,
-    default_interface, default_multicast,
+    AgentConfig, AgentConfigError, AuthorityConfig, GroupConfig, GroupConfigError, HTTP, PORT,
+    ProtocolConfig, QuorumConfig, StoreConfig, StoreKind, default_interface, default_multicast,
 };
+use crate::authority::era;
 use crate::council::{CouncilPart, MOST_CLASSES};
 use crate::seal::Key;
 
@@ -29,7 +28,7 @@ use crate::seal::Key;
 #[derive(Debug, Clone, Default)]
 pub struct PartialConfig {
     /// The file from which it was read.
-    pub file: Option<PathBuf>,
+    pub(super) file: Option<PathBuf>,
     /// The fields above the first group.
     pub(super) agent: AgentFields,
     /// The fields of each group.
@@ -221,7 +220,7 @@ fn value<T: Clone>(written: &Option<Sourced<T>>) -> Option<T> {
 }
 
 /// Returns the name of the host.
-pub fn host_name() -> String {
+pub(super) fn host_name() -> String {
     let system = rustix::system::uname();
     system.nodename().to_string_lossy().into_owned()
 }
@@ -280,6 +279,53 @@ impl GroupFields {
         }
         let class = within("class", &self.class, 0..=MOST_CLASSES - 1)?.unwrap_or(0);
         Ok(CouncilPart::Host { class, centre: value(&self.centre) })
+    }
+}
+
+// The authority.
+impl PartialConfig {
+    fn authority(&self, group: &GroupFields) -> Result<AuthorityConfig, Misfit> {
+        const AUTHORITIES: [&str; 3] = ["voters", "etcd", "postgres"];
+        let Some((authority, _)) = group.first_of(&AUTHORITIES) else {
+            // The fields that describe tenure mean nothing without an authority.
+            let reason = "where nobody grants tenure: name voters, etcd or postgres too";
+            group.refuse(&["ttl", "era", "etcd-user", "etcd-ca"], reason)?;
+            return Ok(AuthorityConfig::Nobody);
+        };
+        let others = AUTHORITIES.map(|it| if it == authority { "" } else { it });
+        if let Some((other, place)) = group.first_of(&others) {
+            let what = format!(
+                "{other} beside {authority}: one authority grants tenure; choose one of them"
+            );
+            return Err(Misfit { place, what });
+        }
+        let (ttl, state) = (value(&group.ttl).unwrap_or(TTL), value(&self.agent.state));
+        if let Some(voters) = value(&group.voters) {
+            if let Some(era) = &group.era {
+                let what = "era is for etcd and postgres: of voters it is begun by `hustings voter init --era`";
+                return Err(era.misfit(what.to_owned()));
+            }
+            return Ok(AuthorityConfig::Quorum(QuorumConfig { voters, ttl, state }));
+        }
+        let store = match (value(&group.etcd), value(&group.postgres)) {
+            (Some(endpoints), _) => StoreKind::Etcd {
+                endpoints,
+                login: value(&group.etcd_user),
+                ca: value(&group.etcd_ca),
+            },
+            (None, url) => StoreKind::Postgres { url: url.unwrap_or_default() },
+        };
+        let era = match &group.era {
+            Some(written) => {
+                let era = u16::try_from(written.value).ok().filter(|era| *era <= era::LAST);
+                era.ok_or_else(|| {
+                    let (era, last) = (written.value, era::LAST);
+                    written.misfit(format!("era {era} is beyond the last: choose at most {last}"))
+                })?
+            }
+            None => 0,
+        };
+        Ok(AuthorityConfig::Store(StoreConfig { store, ttl, era, state }))
     }
 }
 

@@ -9,7 +9,7 @@ use hustings_protocol::Duration;
 use hustings_protocol::announce::Takeover;
 pub use hustings_system::{Refusal, duration, place, some_time};
 
-use super::presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS, TTL_BOUNDS, WAIT_BOUNDS};
+use super::presets::{LISTEN_BOUNDS, WAIT_BOUNDS};
 use super::{MULTICAST_V6, needs_zone};
 use crate::council::CouncilPart;
 use crate::seal::Key;
@@ -96,7 +96,7 @@ pub enum ListenFor {
 }
 
 /// Parses `auto` or a duration.
-pub fn listen(text: &str) -> Result<ListenFor, Refusal> {
+pub(super) fn listen(text: &str) -> Result<ListenFor, Refusal> {
     match (text, duration(text)) {
         ("auto", _) => Ok(ListenFor::Auto),
         (_, Ok(span)) => {
@@ -111,7 +111,7 @@ pub fn listen(text: &str) -> Result<ListenFor, Refusal> {
 }
 
 /// Parses the part of a member in the council of its group: `host` or `off`.
-pub fn council(text: &str) -> Result<CouncilPart, Refusal> {
+pub(super) fn council(text: &str) -> Result<CouncilPart, Refusal> {
     match text {
         "host" => Ok(CouncilPart::HOST),
         "off" => Ok(CouncilPart::Off),
@@ -119,28 +119,13 @@ pub fn council(text: &str) -> Result<CouncilPart, Refusal> {
     }
 }
 
-/// Parses the interval between a leader's announcements.
-pub fn announce(text: &str) -> Result<Duration, Refusal> {
-    ANNOUNCE_BOUNDS.check(duration(text)?)
-}
-
-/// Parses the suppression interval, which may be 0.
-pub fn suppress(text: &str) -> Result<Duration, Refusal> {
-    SUPPRESS_BOUNDS.check(duration(text)?)
-}
-
 /// Parses a waiting time.
 pub fn wait(text: &str) -> Result<Duration, Refusal> {
     WAIT_BOUNDS.check(duration(text)?)
 }
 
-/// Parses the duration of a grant of tenure.
-pub fn ttl(text: &str) -> Result<Duration, Refusal> {
-    TTL_BOUNDS.check(duration(text)?)
-}
-
 /// Parses the address of an etcd server.
-pub fn endpoint(text: &str) -> Result<String, Refusal> {
+pub(super) fn endpoint(text: &str) -> Result<String, Refusal> {
     match text.starts_with("http://") || text.starts_with("https://") {
         true => Ok(text.to_owned()),
         false => Err("write it as http://host:2379 or https://host:2379".to_owned()),
@@ -148,7 +133,7 @@ pub fn endpoint(text: &str) -> Result<String, Refusal> {
 }
 
 /// Parses a name and a password. The error shows neither.
-pub fn login(text: &str) -> Result<(String, String), Refusal> {
+pub(super) fn login(text: &str) -> Result<(String, String), Refusal> {
     let login = text.split_once(':');
     let login = login.map(|(user, password)| (user.to_owned(), password.to_owned()));
     login.ok_or_else(|| "write it as name:password".to_owned())
@@ -156,7 +141,7 @@ pub fn login(text: &str) -> Result<(String, String), Refusal> {
 
 /// Parses the address of a PostgreSQL server. The error does not show it, because it may hold a
 /// password.
-pub fn postgres(text: &str) -> Result<String, Refusal> {
+pub(super) fn postgres(text: &str) -> Result<String, Refusal> {
     match text.starts_with("postgresql://") || text.starts_with("postgres://") {
         true => Ok(text.to_owned()),
         false => Err("write it as postgresql://user:password@host:5432/database".to_owned()),
@@ -164,7 +149,7 @@ pub fn postgres(text: &str) -> Result<String, Refusal> {
 }
 
 /// Parses the name of a voter.
-pub fn voter(text: &str) -> Result<String, Refusal> {
+pub(super) fn voter(text: &str) -> Result<String, Refusal> {
     match text.is_empty() {
         true => Err("name a member".to_owned()),
         false => Ok(text.to_owned()),
@@ -172,7 +157,7 @@ pub fn voter(text: &str) -> Result<String, Refusal> {
 }
 
 /// Parses the rule that decides whether a better newcomer replaces a working leader.
-pub fn takeover(text: &str) -> Result<Takeover, Refusal> {
+pub(super) fn takeover(text: &str) -> Result<Takeover, Refusal> {
     match text {
         "never" => Ok(Takeover::Never),
         "by-the-better" => Ok(Takeover::ByTheBetter),
@@ -214,7 +199,7 @@ fn address_or_off(text: &str, sample: &str) -> Result<OrOff<SocketAddr>, Refusal
 }
 
 /// Parses `off` or a multicast address.
-pub fn multicast(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
+pub(super) fn multicast(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
     let refused =
         |what: String| format!("{what}, as in 239.255.72.85:7401 or [ff05::7401]:7401, or off");
     match (text, text.parse::<SocketAddr>()) {
@@ -234,7 +219,7 @@ pub fn multicast(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
 }
 
 /// Parses the address of a network interface of this host.
-pub fn interface(text: &str) -> Result<IpAddr, Refusal> {
+pub(super) fn interface(text: &str) -> Result<IpAddr, Refusal> {
     text.parse().map_err(|_| {
         "not an IP address: write one of this host's, without a port, as in 10.0.0.1".to_owned()
     })
@@ -246,17 +231,17 @@ pub(super) fn any_text(text: &str) -> Result<String, Refusal> {
 }
 
 /// Parses a key. The error does not show it.
-pub fn key(text: &str) -> Result<Key, Refusal> {
+pub(super) fn key(text: &str) -> Result<Key, Refusal> {
     Key::try_from(text.to_owned()).map_err(|error| error.to_string())
 }
 
 /// Parses the only key of a group.
-pub(super) fn only_key(text: &str) -> Result<Vec<Key>, Refusal> {
+pub fn only_key(text: &str) -> Result<Vec<Key>, Refusal> {
     key(text).map(|key| vec![key])
 }
 
 /// Parses the path of a file, which need not exist.
-pub fn file(text: &str) -> Result<PathBuf, Refusal> {
+pub(super) fn file(text: &str) -> Result<PathBuf, Refusal> {
     match text.is_empty() {
         true => Err("name a file".to_owned()),
         false => Ok(PathBuf::from(text)),
@@ -264,7 +249,7 @@ pub fn file(text: &str) -> Result<PathBuf, Refusal> {
 }
 
 /// Parses a boolean as people write it in the environment.
-pub fn switch(text: &str) -> Result<bool, Refusal> {
+pub(super) fn switch(text: &str) -> Result<bool, Refusal> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
         "false" | "no" | "off" | "0" => Ok(false),

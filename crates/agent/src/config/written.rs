@@ -3,10 +3,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use hustings_protocol::Duration;
 use toml::de::DeValue;
 
 use super::fields::{Field, variable};
 use super::file::read_keys;
+use super::presets::Bounds;
 use super::values;
 use crate::seal::Key;
 
@@ -33,11 +35,11 @@ impl fmt::Display for Place {
 
 /// A value and the place where it was written.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sourced<T> {
+pub(super) struct Sourced<T> {
     /// The value.
-    pub value: T,
+    pub(super) value: T,
     /// The place.
-    pub place: Place,
+    pub(super) place: Place,
 }
 
 /// A value that cannot be used, and the place where it was written.
@@ -102,6 +104,11 @@ impl<'a> Written<'a> {
             Source::File(DeValue::String(text), _) => parse(text),
             Source::File(..) => self.refuse_kind("a text in quotes"),
         }
+    }
+
+    /// Parses a duration within bounds.
+    pub(super) fn duration(&self, bounds: Bounds) -> Result<Duration, String> {
+        self.text(|text| bounds.check(values::duration(text)?))
     }
 
     /// Parses each text of a list.

@@ -211,11 +211,11 @@ impl Overrides {
             value.filter(|value| !value.is_empty())
         };
         let (place, keys) = if let Some(key) = &self.key {
-            (Place::Option("key"), only(key))
+            (Place::Option("key"), values::only_key(key))
         } else if let Some(path) = &self.key_file {
             (Place::Option("key-file"), file::read_keys(path))
         } else if let Some(key) = from_environment("key") {
-            (Place::Variable("key"), only(&key.to_string_lossy()))
+            (Place::Variable("key"), values::only_key(&key.to_string_lossy()))
         } else if let Some(path) = from_environment("key-file") {
             (Place::Variable("key-file"), file::read_keys(Path::new(&path)))
         } else {
@@ -223,8 +223,4 @@ impl Overrides {
         };
         keys.map(|keys| Some((place, keys))).map_err(|error| format!("{place}: {error}"))
     }
-}
-
-fn only(key: &str) -> Result<Vec<Key>, String> {
-    values::key(key).map(|key| vec![key])
 }

@@ -417,6 +417,24 @@ fn summary_shows_the_duration_of_a_round() {
 }
 
 #[test]
+fn summary_shows_the_intervals_of_each_protocol() {
+    for (protocol, intervals) in [
+        (
+            "suppress",
+            ": announce 100ms, suppress 5ms, listen auto (450ms at first), takeover never, patience 5ms,",
+        ),
+        ("bully", ": answers within 250ms, victory within 450ms, patience 1s,"),
+        ("chang-roberts", ", patience 1s,"),
+        ("modified-ring", ", patience 1s,"),
+    ] {
+        let config = settle(&group(&format!("protocol = \"{protocol}\""))).unwrap();
+        let sentence = config.groups[0].sentence();
+        let expected = format!("group web: {protocol}{intervals}");
+        assert!(sentence.starts_with(&expected), "{sentence}");
+    }
+}
+
+#[test]
 fn missing_file_is_reported() {
     let complaint = super::read(Path::new("/nowhere/h.toml")).unwrap_err().to_string();
     assert_eq!(

@@ -75,7 +75,7 @@ fn guide_has_the_tables_of_all_fields() {
     }
 }
 
-/// Returns the guide's table of these fields.
+/// Returns the table of the guide for `fields`.
 fn guide_table(fields: &[Field]) -> String {
     let mut table = "| Field | Option | Default | Meaning |\n|---|---|---|---|\n".to_owned();
     for Field { name, help, default, option, .. } in fields.iter().filter(|it| it.name != "group") {
