@@ -143,7 +143,7 @@ impl Replay<'_> {
                     });
                 }
                 Effect::Report(DrawOutcome::Fault(fault)) => {
-                    self.verdict = Some(Verdict::Fault(fault))
+                    self.verdict = Some(Verdict::Fault(fault));
                 }
                 Effect::Report(_) => {} // not part of a draw's result
                 Effect::Say { side, .. } => {
