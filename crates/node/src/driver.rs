@@ -86,8 +86,8 @@ pub trait ElectionDriver<O = ElectionOutcome>: Send {
     fn take_effects(&mut self) -> Vec<Effect<O>>;
 }
 
-/// Reads the number of followers that a message claims.
-type CountFollowers<P> = fn(&<P as Protocol>::Message) -> Option<u16>;
+/// Reads the followers that a message of an established leader claims.
+pub type FollowerCounter<P> = fn(&<P as Protocol>::Message) -> Option<u16>;
 
 /// The driver of a member that runs `P`.
 pub struct Driver<P: Protocol> {
@@ -98,7 +98,7 @@ pub struct Driver<P: Protocol> {
     /// Reads the loss that the protocol has measured; none if it measures none.
     measures: Option<fn(&P) -> Option<f64>>,
     /// Reads the followers that a leader's message claims; none if no message claims any.
-    counts_followers: Option<CountFollowers<P>>,
+    counts_followers: Option<FollowerCounter<P>>,
 }
 
 /// The state behind the driver's implementation of [`Io`].
@@ -157,7 +157,7 @@ where
     }
 
     /// Reads the followers that a leader's message claims with `counts_followers`.
-    pub fn counting_followers(self, counts_followers: CountFollowers<P>) -> Self {
+    pub fn counting_followers(self, counts_followers: FollowerCounter<P>) -> Self {
         Self { counts_followers: Some(counts_followers), ..self }
     }
 
