@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 
 use hustings_protocol::{Duration, Instant};
 
-use crate::group::Route;
+use crate::node::Route;
 use crate::peer_table::{Channel, Channels, PeerTable};
 
 /// The number of consecutive frames to all by unicast, with none by multicast, after which
