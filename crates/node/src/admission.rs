@@ -332,10 +332,8 @@ impl Component for Admission {
         match event {
             Event::Timeout => self.pass_challenges(context, emit),
             Event::Heard(heard) => self.heard(heard, context, emit),
-            Event::Elected(nominee) => {
-                if !self.withholds(*nominee, context, emit) {
-                    emit.raise(Event::Nominated(*nominee));
-                }
+            Event::Elected(nominee) if !self.withholds(*nominee, context, emit) => {
+                emit.raise(Event::Nominated(*nominee));
             }
             Event::NomineeChanged { before: Some(before), .. } => self.replay_window.miss(*before),
             Event::Proven { id, incarnation, process, place } => {

@@ -260,10 +260,10 @@ impl CouncilRole {
     fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
         let sender = &heard.frame.sender;
         match heard.frame.body {
-            Body::CentreMessage { at_ns, terms, message } => {
-                if is_fresh(sender, at_ns, context, emit) {
-                    self.on_centre(sender, terms, message, context, emit);
-                }
+            Body::CentreMessage { at_ns, terms, message }
+                if is_fresh(sender, at_ns, context, emit) =>
+            {
+                self.on_centre(sender, terms, message, context, emit);
             }
             Body::HostMessage { message } => self.on_host(sender, message, context, emit),
             _ => {}

@@ -24,6 +24,7 @@ mod tenure_status;
 #[cfg(test)]
 mod test_access;
 mod transfer;
+mod voter;
 mod voter_latency;
 mod voter_query;
 mod waiters;
@@ -42,7 +43,7 @@ use crate::control::Resignation;
 use crate::frame::{Body, Sender};
 use crate::leadership::Mode;
 use crate::node::{
-    Admitted, Component, Context, Emit, Event, Participation, Route, StepDownCause, TenureFacts,
+    Admitted, Component, Context, Emit, Event, Participation, StepDownCause, TenureFacts,
 };
 use crate::seal::Rejected;
 use authority_mismatch::AuthorityMismatch;
@@ -53,19 +54,13 @@ use stand_aside::StandAside;
 pub use tenure_status::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
 pub use transfer::Transferee;
 use transfer::{PendingLookup, Transfer, TransferGrace};
-use voter_latency::{Asked, VoterLatency};
+use voter::Voter;
+use voter_latency::VoterLatency;
 use voter_query::VoterQueryRound;
 use waiters::Waiters;
 
-/// The most multicast calls to one voter within [`CALLS_IN`]: one attempt, and its end.
-const CALLS: u32 = 8;
-const CALLS_IN: Duration = Duration::from_millis(200);
-
 /// The time that a nominee may be without tenure before it reports why.
 pub(crate) const EXPLAIN_EVERY: Duration = Duration::from_secs(3);
-
-/// The number of refusals that the status shows.
-const MOST_REFUSALS: usize = 8;
 
 /// The state of a member on its way to tenure, and under it.
 pub(crate) struct Tenure {
@@ -115,36 +110,10 @@ pub(crate) struct Tenure {
     shown: TenureFacts,
 }
 
-#[derive(Debug, Clone)]
-struct Voter {
-    name: String,
-    id: MemberId,
-    heard: Option<Instant>,
-    /// The first of the recent calls, and the number of calls since.
-    called: Option<(Instant, u32)>,
-    /// The voter's last answer says that it was never initialised.
-    is_blank: bool,
-    /// The voter's last answer says that it cannot promise what a majority has promised.
-    is_behind: bool,
-    /// The voter's last answer says that this member's ttl is longer than it grants.
-    refuses_ttl: bool,
-    asked: Asked,
-}
-
 impl Tenure {
     pub(crate) fn new(authority: Authority, in_flight: InFlight) -> Self {
-        let voter = |(name, id): (&String, MemberId)| Voter {
-            name: name.clone(),
-            id,
-            heard: None,
-            called: None,
-            is_blank: false,
-            is_behind: false,
-            refuses_ttl: false,
-            asked: Asked::default(),
-        };
         Self {
-            voters: authority.voters().map(voter).collect(),
+            voters: authority.voters().map(Voter::new).collect(),
             authority,
             in_flight,
             is_leaving: false,
@@ -213,24 +182,6 @@ impl Tenure {
         if facts != self.shown {
             self.shown = facts;
             emit.raise(Event::TenureChanged(facts));
-        }
-    }
-
-    fn enter_refusal(&mut self, at: Instant, why: &str) -> bool {
-        match self.refusals.back_mut() {
-            Some(last) if last.why == why => {
-                last.at = at;
-                last.times += 1;
-                false
-            }
-            Some(_) | None => {
-                if self.refusals.len() >= MOST_REFUSALS {
-                    self.refusals.pop_front();
-                }
-                let (why, times) = (why.to_owned(), 1);
-                self.refusals.push_back(Refusal { at, why, times });
-                true
-            }
         }
     }
 }
@@ -352,7 +303,7 @@ impl Tenure {
     }
 
     /// Handles that the election names this member, or no longer does.
-    pub(super) fn nominate(&mut self, is_named: bool, context: &Context, emit: &mut Emit) {
+    fn nominate(&mut self, is_named: bool, context: &Context, emit: &mut Emit) {
         if self.transfer.is_some() {
             return; // the transferee gets the tenure, regardless of the nominee
         }
@@ -380,7 +331,7 @@ impl Tenure {
     }
 
     /// Releases tenure, however it was gained, when the work has stopped.
-    pub(super) fn resign_tenure(&mut self, context: &Context, emit: &mut Emit) {
+    fn resign_tenure(&mut self, context: &Context, emit: &mut Emit) {
         self.holds_unelected = false;
         self.receives_transfer_until = None;
         self.is_leaving = true;
@@ -485,7 +436,7 @@ impl Tenure {
                 self.yield_to_fence(*by, *fence, context, emit);
             }
             LeaseEvent::OutOfReach { by, fence, reach } => {
-                self.note_far_fence(*by, *fence, *reach, context, emit)
+                self.note_far_fence(*by, *fence, *reach, context, emit);
             }
             LeaseEvent::Contested { .. } | LeaseEvent::Gained(_) | LeaseEvent::Lost(_) => {}
         }
@@ -493,28 +444,7 @@ impl Tenure {
         self.pass_stand_aside(context, emit);
     }
 
-    /// Counts a fence that another member announces and that the store cannot have granted.
-    fn note_far_fence(
-        &mut self,
-        by: MemberId,
-        fence: Fence,
-        reach: Fence,
-        context: &Context,
-        emit: &mut Emit,
-    ) {
-        emit.counters.far_fences += 1;
-        if emit.counters.far_fences == 1 {
-            tracing::warn!(
-                "group `{}`: `{}` is heard to hold fence {fence}, but by all that the store told and members held no fence above {reach} can \
-                 have been granted: it does not count; if the store has not counted that far, a member makes fences up: change the \
-                 key on all members",
-                context.config.name,
-                context.describe(by).name
-            );
-        }
-    }
-
-    pub(super) fn on_timeout(&mut self, context: &Context, emit: &mut Emit) {
+    fn on_timeout(&mut self, context: &Context, emit: &mut Emit) {
         if self.holder.is_some_and(|it| it.until <= context.now) {
             self.holder = None;
             self.show(emit);
@@ -583,53 +513,6 @@ impl Tenure {
         self.look_at_tenure(context, emit);
     }
 
-    fn send_tenure(
-        &mut self,
-        to: MemberId,
-        (message, is_question): (&[u8], bool),
-        context: &Context,
-        emit: &mut Emit,
-    ) {
-        // A voter that does not answer in time may have moved. It is also called by all channels
-        // while there is time left to renew.
-        let answer_within = context.config.authority.answer_within();
-        let mut is_silent = false;
-        let incarnation = context.peers.get(to).map(|it| it.incarnation);
-        let mut others = self.voters.iter_mut();
-        if let Some(voter) = others.find(|it| it.id == to)
-            && is_question
-        {
-            is_silent = answer_within.is_some_and(|it| voter.asked.waits(context.now) >= it);
-            voter.asked.ask(context.now, incarnation);
-        }
-        let body = Body::Tenure { to, authority: self.authority.id(), message };
-        if let Some(address) = context.address_of(to) {
-            emit.counters.tenure_sent += 1;
-            emit.send_to(context, to, Route::To(address), &body);
-            if !is_silent {
-                return;
-            }
-        }
-        let mut voters = self.voters.iter_mut();
-        let Some(voter) = voters.find(|it| it.id == to) else {
-            emit.broadcast(context, &body); // a transferee of which no frame has arrived
-            return;
-        };
-        let (since, times) = match voter.called {
-            Some((since, times)) if context.now - since < CALLS_IN => (since, times),
-            Some(_) | None => (context.now, 0),
-        };
-        if times < CALLS {
-            voter.called = Some((since, times + 1));
-            let is_news = voter.asked.call();
-            emit.counters.tenure_sent += 1;
-            emit.broadcast(context, &body);
-            if is_news {
-                self.tell_of_search(to, context);
-            }
-        }
-    }
-
     /// Publishes a change of tenure to the user and to the other members.
     fn look_at_tenure(&mut self, context: &Context, emit: &mut Emit) {
         self.word_last_words(context, emit);
@@ -657,60 +540,6 @@ impl Tenure {
                 emit.broadcast(context, &held);
             }
             (None, None) => {}
-        }
-    }
-
-    pub(super) fn note_refusal(&mut self, why: &str, context: &Context, emit: &mut Emit) {
-        let group = &context.config.name;
-        emit.counters.tenure_refusals += 1;
-        if !self.enter_refusal(context.now, why) {
-            return;
-        }
-        match self.authority.holds(context.now) {
-            Some(held) => {
-                let (fence, left) = (held.fence, (held.until - context.now).as_secs_f64());
-                tracing::warn!(
-                    "group `{group}`: still holds tenure with fence {fence}, for {left:.1} s unless it is renewed: {why}"
-                );
-            }
-            None => tracing::info!("group `{group}`: no tenure yet: {why}"),
-        }
-    }
-
-    /// Notes that this member takes no tenure from its store, so it cannot succeed a failed leader;
-    /// or, with `None`, that it does again.
-    fn note_shut_out(&mut self, why: Option<&str>, context: &Context, emit: &mut Emit) {
-        let group = &context.config.name;
-        let was_shut_out = self.shut_out.is_some();
-        let Some(why) = why else {
-            self.shut_out = None;
-            tracing::info!("group `{group}`: takes tenure from its store again");
-            return;
-        };
-        emit.counters.tenure_refusals += 1;
-        self.enter_refusal(context.now, why);
-        self.shut_out = self.refusals.back().cloned();
-        match was_shut_out {
-            false => tracing::warn!(
-                "group `{group}`: takes no tenure from its store, so it cannot follow a leader that fails: {why}"
-            ),
-            true => tracing::info!("group `{group}`: still takes no tenure from its store: {why}"),
-        }
-    }
-
-    /// Reports that too few voters answer.
-    pub(super) fn note_silence(&mut self, why: &str, context: &Context, emit: &mut Emit) {
-        emit.counters.tenure_refusals += 1;
-        if self.enter_refusal(context.now, why) {
-            tracing::warn!("group `{}`: no tenure: {why}", context.config.name);
-        }
-    }
-
-    /// Reports a fault that needs a person's attention.
-    pub(super) fn note_fault(&mut self, why: &str, context: &Context, emit: &mut Emit) {
-        emit.counters.tenure_refusals += 1;
-        if self.enter_refusal(context.now, why) {
-            tracing::error!("group `{}`: {why}", context.config.name);
         }
     }
 }

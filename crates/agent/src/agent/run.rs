@@ -143,7 +143,7 @@ pub(super) async fn run(
                 agent.groups[group].join(now, &addresses, &mut agent.outbox);
             }
             Event::Saved(group, done) => {
-                agent.groups[group].on_saved(now, done, &mut agent.outbox);
+                agent.groups[group].on_saved(now, &done, &mut agent.outbox);
             }
             Event::Lease(group, word) => {
                 agent.groups[group].on_lease_event(now, &word, &mut agent.outbox);

@@ -140,10 +140,8 @@ impl LeaderProbe {
             Event::Timeout => self.on_timeout(context, emit),
             Event::NomineeChanged { .. } => self.restart(context, emit),
             Event::LeaderMet(_) => self.join(context),
-            Event::TakenForDead => {
-                if self.repeats.iter().all(|it| it.what != News::Alive) {
-                    self.say_alive(context, emit);
-                }
+            Event::TakenForDead if self.repeats.iter().all(|it| it.what != News::Alive) => {
+                self.say_alive(context, emit);
             }
             Event::SayAlive => self.say_alive(context, emit),
             Event::LeaveElection => self.say_goodbye(context, emit),

@@ -84,11 +84,9 @@ impl Members {
             Body::Hello { alone } if alone || !view.knows(sender) => {
                 view.greet(sender, address, heard.channel);
             }
-            Body::Membership(bytes) => {
-                if view.hear(context.now, sender, address, bytes).is_err() {
-                    emit.counters.reject(Rejected::Malformed);
-                    self.complain_of(sender, context);
-                }
+            Body::Membership(bytes) if view.hear(context.now, sender, address, bytes).is_err() => {
+                emit.counters.reject(Rejected::Malformed);
+                self.complain_of(sender, context);
             }
             Body::Alive { priority } => {
                 if let Membership::Partial(view) = view {

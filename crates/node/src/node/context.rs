@@ -34,7 +34,7 @@ use crate::frame::{Frame, Sender};
 use crate::identity::Incarnation;
 use crate::leadership::{Mode, Peer};
 use crate::membership::{Members, PartialView};
-use crate::multicast_probe::{MulticastProbe, Verdict};
+use crate::multicast_probe::{MulticastProbe, MulticastVerdict};
 use crate::peer_table::{Channel, PeerInfo, PeerTable};
 
 /// The average number of followers with a lifeline. With four, one group in 50 would have none.
@@ -104,7 +104,7 @@ pub(crate) struct Context {
 /// The effect of a frame on what is known of its sender.
 pub(crate) struct Noted {
     pub(crate) has_moved: bool,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: MulticastVerdict,
 }
 
 impl Context {
@@ -248,7 +248,7 @@ impl Context {
         let before = self.peers.get(frame.sender.id).map(|it| it.address);
         self.peers.note(frame, address, channel, self.now);
         let verdict = self.reach.judge(self.now, &self.peers);
-        if verdict == Verdict::SomeAreMissed {
+        if verdict == MulticastVerdict::SomeAreMissed {
             tracing::warn!(
                 "group `{}`: multicasts of `{}` do not arrive here though its unicasts do: sending by {} from now on",
                 self.config.name,

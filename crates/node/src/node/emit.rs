@@ -17,6 +17,7 @@ use super::{Outbox, Route};
 use crate::counters::Counters;
 use crate::entropy::Entropy;
 use crate::frame::{Body, Frame};
+use crate::membership::Membership;
 use crate::seal::Keyring;
 
 /// The age of a frame, once to twice this, beyond which it no longer counts when its sender proves
@@ -107,7 +108,7 @@ impl Emit {
             }
             return;
         }
-        let members = context.members.get().into_iter().flat_map(|it| it.addresses());
+        let members = context.members.get().into_iter().flat_map(Membership::addresses);
         // A newcomer may be in no view yet, but needs an answer.
         let newcomers = context.peers.reached_by_unicast(context.now);
         let is_rare = !context.is_nominee()

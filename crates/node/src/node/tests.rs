@@ -14,6 +14,7 @@ mod lists;
 mod many;
 mod measured;
 mod namesakes;
+mod order;
 mod proofs;
 mod refusals;
 mod replay_window;
@@ -310,7 +311,7 @@ impl Field {
             }
             let done = works.then_some(()).ok_or_else(|| "no space left".to_owned());
             let mut out = Outbox::new();
-            self.members[index].on_saved(self.now, done, &mut out);
+            self.members[index].on_saved(self.now, &done, &mut out);
             self.post(index, out);
         }
     }

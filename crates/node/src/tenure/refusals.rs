@@ -6,15 +6,112 @@
 //! Owns        the flags of each voter: not initialised, left behind, refuses the ttl
 //! Invariants  reports only; it decides nothing about tenure
 
-use hustings_protocol::MemberId;
-use hustings_protocol::tenure::{Message, Question, Refused, counter};
+use hustings_protocol::tenure::{Fence, Message, Question, Refused, counter};
+use hustings_protocol::{Instant, MemberId};
 
-use super::Tenure;
+use super::{Refusal, Tenure};
 use crate::authority::era;
 use crate::config::AuthorityConfig;
 use crate::node::{Context, Emit};
 
+/// The number of refusals that the status shows.
+const MOST_REFUSALS: usize = 8;
+
 impl Tenure {
+    /// Adds a refusal to those that the status shows. Returns true if it is not the last one again.
+    fn enter_refusal(&mut self, at: Instant, why: &str) -> bool {
+        match self.refusals.back_mut() {
+            Some(last) if last.why == why => {
+                last.at = at;
+                last.times += 1;
+                false
+            }
+            Some(_) | None => {
+                if self.refusals.len() >= MOST_REFUSALS {
+                    self.refusals.pop_front();
+                }
+                let (why, times) = (why.to_owned(), 1);
+                self.refusals.push_back(Refusal { at, why, times });
+                true
+            }
+        }
+    }
+
+    /// Counts a fence that another member announces and that the store cannot have granted.
+    pub(super) fn note_far_fence(
+        &mut self,
+        by: MemberId,
+        fence: Fence,
+        reach: Fence,
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        emit.counters.far_fences += 1;
+        if emit.counters.far_fences == 1 {
+            tracing::warn!(
+                "group `{}`: `{}` is heard to hold fence {fence}, but by all that the store told and members held no fence above {reach} can \
+                 have been granted: it does not count; if the store has not counted that far, a member makes fences up: change the \
+                 key on all members",
+                context.config.name,
+                context.describe(by).name
+            );
+        }
+    }
+
+    pub(super) fn note_refusal(&mut self, why: &str, context: &Context, emit: &mut Emit) {
+        let group = &context.config.name;
+        emit.counters.tenure_refusals += 1;
+        if !self.enter_refusal(context.now, why) {
+            return;
+        }
+        match self.authority.holds(context.now) {
+            Some(held) => {
+                let (fence, left) = (held.fence, (held.until - context.now).as_secs_f64());
+                tracing::warn!(
+                    "group `{group}`: still holds tenure with fence {fence}, for {left:.1} s unless it is renewed: {why}"
+                );
+            }
+            None => tracing::info!("group `{group}`: no tenure yet: {why}"),
+        }
+    }
+
+    /// Notes that this member takes no tenure from its store, so it cannot succeed a failed leader;
+    /// or, with `None`, that it does again.
+    pub(super) fn note_shut_out(&mut self, why: Option<&str>, context: &Context, emit: &mut Emit) {
+        let group = &context.config.name;
+        let was_shut_out = self.shut_out.is_some();
+        let Some(why) = why else {
+            self.shut_out = None;
+            tracing::info!("group `{group}`: takes tenure from its store again");
+            return;
+        };
+        emit.counters.tenure_refusals += 1;
+        self.enter_refusal(context.now, why);
+        self.shut_out = self.refusals.back().cloned();
+        match was_shut_out {
+            false => tracing::warn!(
+                "group `{group}`: takes no tenure from its store, so it cannot follow a leader that fails: {why}"
+            ),
+            true => tracing::info!("group `{group}`: still takes no tenure from its store: {why}"),
+        }
+    }
+
+    /// Reports that too few voters answer.
+    pub(super) fn note_silence(&mut self, why: &str, context: &Context, emit: &mut Emit) {
+        emit.counters.tenure_refusals += 1;
+        if self.enter_refusal(context.now, why) {
+            tracing::warn!("group `{}`: no tenure: {why}", context.config.name);
+        }
+    }
+
+    /// Reports a fault that needs a person's attention.
+    pub(super) fn note_fault(&mut self, why: &str, context: &Context, emit: &mut Emit) {
+        emit.counters.tenure_refusals += 1;
+        if self.enter_refusal(context.now, why) {
+            tracing::error!("group `{}`: {why}", context.config.name);
+        }
+    }
+
     /// Notes from a voter's answer whether it can vote, and whether it grants the ttl that this
     /// member asks for.
     pub(super) fn note_answer(
