@@ -425,8 +425,8 @@ impl Tenure {
     }
 
     /// Handles an event of an authority outside the loop.
-    fn on_lease_event(&mut self, word: &LeaseEvent, context: &Context, emit: &mut Emit) {
-        match word {
+    fn on_lease_event(&mut self, event: &LeaseEvent, context: &Context, emit: &mut Emit) {
+        match event {
             LeaseEvent::Refused(why) => self.note_refusal(why, context, emit),
             LeaseEvent::ShutOut(why) => self.note_shut_out(why.as_deref(), context, emit),
             LeaseEvent::Failed(why) => self.note_fault(why, context, emit),

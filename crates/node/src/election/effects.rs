@@ -98,7 +98,7 @@ impl Election {
                 emit.counters.election_sent += 1;
                 emit.broadcast(context, &Body::Election { protocol, message });
                 if let Some(merge) = &mut self.merge {
-                    merge.note_own_word(message, &*self.driver, context);
+                    merge.note_own_message(message, &*self.driver, context);
                 }
             }
             // Elections save only their incarnation number, and the calendar provides that.

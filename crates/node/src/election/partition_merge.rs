@@ -52,7 +52,7 @@ struct MergeRound {
     /// The time until which rivals' messages are held back.
     holds_until: Option<Instant>,
     /// The last message of each rival.
-    held: BTreeMap<MemberId, HeldWord>,
+    held: BTreeMap<MemberId, HeldMessage>,
     /// The number of the frame that called the followers, if this member leads.
     call: Option<u64>,
     /// The followers that answered.
@@ -61,7 +61,7 @@ struct MergeRound {
 }
 
 /// A rival's message.
-struct HeldWord {
+struct HeldMessage {
     follower_count: u16,
     message: Vec<u8>,
 }
@@ -96,7 +96,7 @@ impl PartitionMerge {
         if let Some(merge_round) = &mut self.merge_round
             && merge_round.call.is_none()
             && self.follower_count.is_some_and(has_counted)
-            && merge_round.held.values().any(|word| has_counted(word.follower_count))
+            && merge_round.held.values().any(|held| has_counted(held.follower_count))
         {
             merge_round.let_go(now);
         }
@@ -139,14 +139,14 @@ impl PartitionMerge {
             return false;
         };
         if round.held.len() < MOST_RIVALS || round.held.contains_key(&from) {
-            round.held.insert(from, HeldWord { follower_count, message: message.to_vec() });
+            round.held.insert(from, HeldMessage { follower_count, message: message.to_vec() });
             self.hurry(context.now);
         }
         true
     }
 
     /// Notes the follower count in this member's own broadcast.
-    pub(super) fn note_own_word(
+    pub(super) fn note_own_message(
         &mut self,
         message: &[u8],
         driver: &dyn ElectionDriver,
@@ -244,8 +244,8 @@ impl PartitionMerge {
             let follow = Body::Follows { priority: context.me.priority, call };
             emit.send_to(context, leader, Route::To(address), &follow);
         }
-        for (from, word) in held {
-            emit.raise(Event::HeldBack { from, message: word.message });
+        for (from, held) in held {
+            emit.raise(Event::HeldBack { from, message: held.message });
         }
     }
 

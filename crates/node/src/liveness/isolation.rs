@@ -4,8 +4,8 @@
 //! Inputs      the times of the last frames of each known member
 //! Outputs     pings; members to be removed from the peer table
 //! Owns        the time of the next check and a counter for asking members in turn
-//! Invariants  the answers affect only the health verdict ([`health`](crate::node::health)) and the list
-//!             of members in the status
+//! Invariants  the answers affect only the health verdict ([`health`](crate::node::health)) and the
+//!             list of members in the status
 //!
 //! Followers are silent. A member that follows no other, such as a leader that announces itself,
 //! may therefore receive nothing from a healthy group. After one second without a frame it pings

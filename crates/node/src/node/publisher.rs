@@ -123,7 +123,7 @@ impl Publisher {
 impl Component for Publisher {
     fn on(&mut self, event: &Event<'_>, context: &Context, _: &mut Emit) {
         self.trigger = match event {
-            Event::Timeout => Trigger::Time,
+            Event::Timeout | Event::StepDownOver => Trigger::Time,
             Event::Heard(heard) => Trigger::Heard(heard.frame.sender.id),
             Event::HeldBack { from, .. } => Trigger::Heard(*from), // it was only held back
             Event::MemberDown(id) => Trigger::Down(*id),
