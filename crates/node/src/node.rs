@@ -82,8 +82,8 @@ enum Part {
 /// - Publisher before all others: the event is the reason for each change that follows from it.
 /// - Admission before Tenure and Election: a former leader is missed before its frames can count
 ///   for the next one, and a proof counts before the message that came with it.
-/// - Discovery before Tenure, on the start and on a greeting: a newcomer learns who is there before
-///   it learns who leads.
+/// - Discovery and Membership before Tenure, on the start and on a greeting: members find each other
+///   before they learn of a fence.
 /// - Membership before Liveness, on a timeout: a death that the failure detector reports needs no
 ///   probe.
 /// - Tenure before Election, on a timeout: a tenure that has run out is over before this member can

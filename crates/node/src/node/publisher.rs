@@ -1,6 +1,6 @@
 //! The published leadership, with the reason for each change.
 //!
-//! Purpose     tells the user who leads, and why the leader changed
+//! Purpose     shows the user the leader, and why it changed
 //! Inputs      every event, of which the last one is the reason for a change
 //! Outputs     the leadership, in a watch channel
 //! Owns        the channel, the last event ([`Trigger`]), the time without a leader

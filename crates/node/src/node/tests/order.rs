@@ -20,7 +20,9 @@ fn components_see_an_event_in_a_fixed_order() {
     for (earlier, later) in [
         (Part::Publisher, Part::Admission),
         (Part::Admission, Part::Tenure),
+        (Part::Admission, Part::Election),
         (Part::Discovery, Part::Tenure),
+        (Part::Membership, Part::Tenure),
         (Part::Membership, Part::Liveness),
         (Part::Tenure, Part::Election),
     ] {
