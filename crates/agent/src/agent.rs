@@ -22,7 +22,7 @@ use crate::config::names::{Doubt, NonVoter};
 use crate::config::{AgentConfig, AgentConfigError, GroupConfig};
 use crate::council::{CentreStatus, HostStatus};
 use crate::entropy;
-use crate::group::{Group, GroupStatus, Transferee};
+use crate::group::{GroupStatus, Node, Transferee};
 use crate::identity::member_id;
 use crate::leadership::Leadership;
 use crate::record::{self, Recording};
@@ -238,7 +238,7 @@ impl Agent {
             let (recorder, recording) = open_trace(group, &config.name)?.unzip();
             let in_flight = lease_backends.in_flight();
             let granted = (authority, in_flight);
-            let group = Group::new(
+            let group = Node::new(
                 group.clone(),
                 &config.name,
                 port,
@@ -342,7 +342,7 @@ impl Agent {
 }
 
 impl Outside {
-    fn of(group: &Group) -> Self {
+    fn of(group: &Node) -> Self {
         Self {
             leadership: group.watch(),
             step_down_hook: StepDownHook::default(),

@@ -8,7 +8,7 @@ use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
 use crate::council::CouncilPart;
 use crate::entropy;
 use crate::frame::{Body, Frame};
-use crate::group::{Group, Outbox};
+use crate::group::{Node, Outbox};
 use crate::seal::Keyring;
 use hustings_node::authority::Authority;
 
@@ -38,7 +38,7 @@ pub fn first_call(rules: Config) -> Option<FirstCall> {
     let nobody = (Authority::Nobody, InFlight::default());
     let now = Instant::START;
     let mut centre =
-        Group::new(config, "centre", MULTICAST.port(), now, None, nobody, entropy::system());
+        Node::new(config, "centre", MULTICAST.port(), now, None, nobody, entropy::system());
     let mut out = Outbox::new();
     centre.start(now, &mut out);
     // The centre first says hello and listens. It calls after that.

@@ -166,10 +166,10 @@ impl Authority {
         }
     }
 
-    pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>) -> Vec<Act> {
+    pub(crate) fn on_saved(&mut self, now: Instant, is_done: bool) -> Vec<Act> {
         match self {
             Self::Nobody | Self::Store { .. } => Vec::new(),
-            Self::Quorum(quorum) => quorum.on_saved(now, done),
+            Self::Quorum(quorum) => quorum.on_saved(now, is_done),
         }
     }
 

@@ -1,473 +1,503 @@
-//! The terms of a council, and the status that the centre and the hosts report.
+//! A member's role in the council of its group: the centre that calls, or a host that may be
+//! elected.
 //!
-//! Purpose     the rules that a centre sends with each message, and the types of the status
-//! Inputs      the centre's configuration; the terms in a received message
-//! Outputs     [`Terms`] to send; the configuration that a host uses for one message
-//! Owns        nothing
-//! Invariants  terms that no centre can have give no configuration, however large their numbers
+//! Purpose     connects the council protocol with frames, status and user
+//! Inputs      messages of centre and hosts, time
+//! Outputs     council messages, watch channels for seat and council, log lines
+//! Owns        [`CouncilRole`]
+//! Invariants  a centre's message counts only if its calendar time is within [`FRESH_FOR`] of this
+//!             host's. A member without a role has no such component
 //!
-//! A host is configured with its group alone. The centre says how many hosts are elected, by which
-//! algorithm and for how long. An operator can therefore want another council without touching the
-//! fleet.
+//! The centre's messages go to all members like those of an election; hosts answer by unicast. The
+//! protocol numbers rounds and heartbeats. But a host that just came up knows no numbers, and a
+//! restarted fleet would answer a recorded call. So each message carries the centre's calendar
+//! time.
+//!
+//! Of two centres, hosts obey the one that began later. The earlier one stops when it receives a
+//! message of the later one: it could no longer elect any host.
 
-use hustings_protocol::council::{
-    Algorithm, Chamber, Coin, Config, Estimate, Knowledge, Lease, MOST_SEATS, Message, Pick,
-    Refill, Reset, Round, Search, Seats,
-};
-use hustings_protocol::{Duration, Instant};
-use serde::{Deserialize, Serialize};
-use sha2::Digest as _;
+mod centre;
+mod terms;
 
+use std::net::SocketAddr;
+
+use hustings_protocol::council::{self, Cause, Change, Council, CouncilOutcome, Message};
+use hustings_protocol::{Candidate, Duration, Instant, MemberId};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use tokio::sync::watch;
+
+use crate::driver::{Driver, Effect, ElectionDriver, encode};
+use crate::frame::{Body, Sender};
+use crate::identity::{Incarnation, member_id};
 use crate::leadership::Peer;
+use crate::node::{Admitted, Component, Context, Emit, Event, Route, chance};
+use crate::seal::Rejected;
+use centre::Calling;
+pub(crate) use terms::addressed;
+pub use terms::{
+    CentreStatus, ChamberStatus, CouncilPart, CouncilStatus, HostStatus, MOST_CLASSES,
+    MOST_RECORDED, SeatStatus, Seated, Terms, public_seed,
+};
 
-/// A member's part in the council of its group.
-#[derive(Debug, Clone, PartialEq)]
-pub enum CouncilPart {
-    /// No part: the member answers no centre.
-    Off,
-    /// The member may be elected.
-    Host {
-        /// The class of the host, below [`MOST_CLASSES`]. Each class has seats of its own.
-        class: u16,
-        /// The name of the only member that the host accepts as a centre. With `None` it accepts
-        /// any centre, the one with the latest session.
-        centre: Option<String>,
-    },
-    /// The member calls the hosts, and holds no seat itself. A centre with an earlier session gives
-    /// way to it. A centre that yields gives way to any other, and sends nothing before it has
-    /// listened for a lease.
-    Centre(Box<Config>),
+/// The largest difference between the calendars of a centre and its hosts. Hosts with synchronised
+/// clocks are far closer.
+const FRESH_FOR: Duration = Duration::from_secs(30);
+
+/// Separates a host's random numbers in the council from those in the election.
+const COUNCILS_OWN: u64 = 0xc0de_0c1e_c0de_0c1e;
+
+/// A member's role in a council.
+pub(crate) enum CouncilRole {
+    Host(Box<Hosting>),
+    Centre(Box<Calling>),
 }
 
-impl CouncilPart {
-    /// A host in a group with one class.
-    pub const HOST: Self = Self::Host { class: 0, centre: None };
+/// The state of a host.
+pub(crate) struct Hosting {
+    driver: Driver<Council>,
+    /// True if the other components know of a seat.
+    is_known_seated: bool,
+    /// The only centre that the host obeys, if it is configured.
+    only_centre: Option<MemberId>,
+    /// The centre of the last accepted message.
+    centre: Option<MemberId>,
+    /// The current terms, class and number of seats. A change makes a new configuration.
+    terms: Option<(Terms, (u16, u16))>,
+    told: watch::Sender<HostStatus>,
 }
 
-impl CouncilPart {
-    /// A short description for people.
-    pub(crate) fn sentence(&self) -> String {
+impl CouncilRole {
+    /// Creates the role that the configuration gives this member, if it gives one.
+    pub(crate) fn new(context: &Context) -> Option<Self> {
+        let (group, member) = (&context.config.name, &context.member);
+        let (me, incarnation) = (context.me, context.incarnation);
+        match &context.config.council {
+            CouncilPart::Off => None,
+            CouncilPart::Host { class, centre } => {
+                let rng = chance(Incarnation(incarnation.0 ^ COUNCILS_OWN), me.id);
+                let only_centre = centre.as_deref().map(member_id);
+                Some(Self::Host(Box::new(Hosting::new((group, *class), only_centre, me, rng))))
+            }
+            CouncilPart::Centre(config) => {
+                let rules = (**config).clone();
+                let centre = Calling::new((group, member), me, rules, incarnation, context.now);
+                Some(Self::Centre(Box::new(centre)))
+            }
+        }
+    }
+
+    fn driver_mut(&mut self) -> Option<&mut Driver<Council>> {
         match self {
-            Self::Off => "no council".to_owned(),
-            Self::Host { class, centre } => {
-                let centre = centre.as_ref();
-                let centre = centre.map_or_else(String::new, |it| format!(", centre {it}"));
-                format!("host of a council, class {class}{centre}")
+            Self::Host(host) => Some(&mut host.driver),
+            Self::Centre(centre) => centre.driver_mut(),
+        }
+    }
+
+    /// Returns a receiver that watches this member's seat.
+    pub(crate) fn watch_seat(&self) -> Option<watch::Receiver<HostStatus>> {
+        match self {
+            Self::Host(host) => Some(host.told.subscribe()),
+            Self::Centre(_) => None,
+        }
+    }
+
+    /// Returns a receiver that watches all seats, if this member is the centre.
+    pub(crate) fn watch_council(&self) -> Option<watch::Receiver<CentreStatus>> {
+        match self {
+            Self::Centre(centre) => Some(centre.watch()),
+            Self::Host(_) => None,
+        }
+    }
+
+    pub(crate) fn status(&self, context: &Context, now: Instant) -> CouncilStatus {
+        match self {
+            Self::Host(host) => CouncilStatus::Host(host.status(now)),
+            Self::Centre(centre) => {
+                let status = centre.status(now, |id| context.describe(id));
+                CouncilStatus::Centre(status)
             }
-            Self::Centre(config) => {
-                let seats = config.chambers.iter().map(|chamber| {
-                    let Seats { least, most } = chamber.seats;
-                    let c = chamber.c.first().map_or(0.0, |c| *c);
-                    format!("{least}..{most} with c {c:.2}")
-                });
-                let seats: Vec<String> = seats.collect();
-                format!("centre of a council of {}", seats.join(", "))
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn as_centre(&self) -> Option<&Calling> {
+        match self {
+            Self::Centre(centre) => Some(centre),
+            Self::Host(_) => None,
+        }
+    }
+}
+
+impl Component for CouncilRole {
+    fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
+        match event {
+            // A host starts at once, a centre when it can reach the others.
+            Event::StartCouncil => {
+                match self {
+                    Self::Host(host) => host.driver.start(context.now),
+                    Self::Centre(centre) => centre.start(context.now),
+                }
+                self.act(context, emit);
+            }
+            Event::Timeout => self.on_timeout(context, emit),
+            Event::Heard(heard) => self.heard(heard, context, emit),
+            // The host gives up its seat, or the centre releases all seats.
+            Event::Leaving => {
+                if let Some(driver) = self.driver_mut() {
+                    driver.leave(context.now);
+                }
+                self.act(context, emit);
+            }
+            Event::QuitCouncil => self.quit(),
+            // The centre starts a later session.
+            Event::CouncilOutlived => {
+                if let Self::Centre(centre) = self {
+                    centre.begin_anew(context.incarnation, context.now);
+                    self.act(context, emit);
+                }
+            }
+            _ => return,
+        }
+        if let Self::Host(host) = self {
+            let is_seated = host.seat().is_some();
+            if std::mem::replace(&mut host.is_known_seated, is_seated) != is_seated {
+                emit.raise(Event::Seated(is_seated));
+            }
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Host(host) => host.driver.due(),
+            Self::Centre(centre) => {
+                let driver = centre.driver().and_then(ElectionDriver::due);
+                driver.into_iter().chain(centre.due()).min()
             }
         }
     }
 }
 
-/// The seed of public coins that follows from a text: the first half of its SHA-256 digest.
-pub fn public_seed(text: &str) -> u128 {
-    let digest: [u8; 32] = sha2::Sha256::digest(text).into();
-    u128::from_be_bytes(std::array::from_fn(|place| digest[place]))
-}
-
-/// The number of rounds of a session that a centre records for checks: more than a first election
-/// ever takes.
-pub const MOST_RECORDED: usize = 256;
-
-/// The number of classes of hosts.
-pub const MOST_CLASSES: u16 = 256;
-
-/// The rules that a host must know to understand its centre.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Terms {
-    algorithm: (u8, u8),
-    least: u32,
-    most: u32,
-    keep: u32,
-    /// The constant c for the number of seats that are filled.
-    c: f64,
-    coin: Option<u128>,
-    lasts_ns: Option<u64>,
-    /// The first estimate, alpha and beta, from which a host that has missed calls computes its
-    /// threshold.
-    steps: Option<(u32, f64, f64)>,
-    /// True if the centre gives way to any other.
-    pub(crate) yields: bool,
-}
-
-impl Terms {
-    /// The terms for `message` from a centre with `config`. None if only hosts send such a message,
-    /// or if the class does not exist.
-    pub fn of(message: &Message, config: &Config) -> Option<Self> {
-        let (class, seated) = addressed(message)?;
-        let chamber = config.chambers.get(usize::from(class))?;
-        let coin = match config.coin {
-            Coin::Private => None,
-            Coin::Public { seed } => Some(seed),
-        };
-        Some(Self {
-            algorithm: code(config.algorithm),
-            least: chamber.seats.least,
-            most: chamber.seats.most,
-            keep: chamber.keep,
-            c: chamber.c(seated.into()),
-            coin,
-            lasts_ns: config.lease.map(|lease| lease.lasts.0),
-            steps: config.steps().map(|it| (it.first, it.alpha, it.beta)),
-            yields: config.yields,
-        })
-    }
-
-    /// The configuration with which a host handles `message` under these terms. None if no centre
-    /// sends such a message.
-    pub(crate) fn config(&self, message: &Message) -> Option<Config> {
-        let (class, seated) = addressed(message)?;
-        let is_fit = self.most <= MOST_SEATS && u32::from(seated) <= MOST_SEATS;
-        if !is_fit || class >= MOST_CLASSES {
-            return None;
-        }
-        // The host needs no other constants: any valid ones will do.
-        let mut c = vec![1.0; usize::from(seated)];
-        c.push(self.c);
-        let chamber = Chamber { seats: Seats::new(self.least, self.most), keep: self.keep, c };
-        // The check refuses feedback while the council is full. Heartbeats carry no number of
-        // seats.
-        let config = Config {
-            chambers: vec![chamber; usize::from(class) + 1],
-            algorithm: algorithm(self.algorithm)?,
-            knowledge: match self.steps {
-                None => Knowledge::Polled,
-                Some((first, alpha, beta)) => Knowledge::Estimated(Estimate { alpha, beta, first }),
-            },
-            search: Search::Guarded,
-            coin: self.coin.map_or(Coin::Private, |seed| Coin::Public { seed }),
+impl Hosting {
+    fn new(
+        (group, class): (&str, u16),
+        only_centre: Option<MemberId>,
+        me: Candidate,
+        rng: Xoshiro256PlusPlus,
+    ) -> Self {
+        // A host alone does nothing with it; a centre's terms replace it.
+        let none_yet = council::Config::field(council::Seats::new(1, 1), 2, Duration(1));
+        let host = Council::host(class);
+        Self {
+            driver: Driver::new(me, host, none_yet, rng, None),
+            is_known_seated: false,
+            only_centre,
             centre: None,
-            yields: self.yields,
-            round: A_MOMENT,
-            lease: self.lasts_ns.map(|lasts| Lease {
-                beat: A_MOMENT,
-                lasts: Duration(lasts),
-                refill: Refill::TopUp,
+            terms: None,
+            told: watch::Sender::new(HostStatus {
+                group: group.to_owned(),
+                class,
+                seat: None,
+                changes: 0,
             }),
+        }
+    }
+
+    fn class(&self) -> u16 {
+        self.told.borrow().class
+    }
+
+    /// Adopts the terms of a centre's `message`. Returns true if they are valid.
+    fn go_by(&mut self, terms: &[u8], message: &Message) -> bool {
+        let (Ok(terms), Some(addressed)) = (postcard::from_bytes(terms), addressed(message)) else {
+            return false;
         };
-        config.check().is_ok().then_some(config)
-    }
-}
-
-/// A placeholder: the length of rounds and heartbeats matters to the centre alone.
-const A_MOMENT: Duration = Duration(1);
-
-/// The class that a centre's message addresses, and the number of seats that are filled there. None
-/// if no centre sends such a message.
-pub(crate) fn addressed(message: &Message) -> Option<(u16, u16)> {
-    match message {
-        Message::Feedback(it) => Some((it.class, it.seated)),
-        Message::Seat(it) => Some((it.class, 0)),
-        Message::Standing(it) => Some((it.class, 0)),
-        Message::Reply(_) | Message::Present(_) | Message::Farewell(_) => None,
-    }
-}
-
-fn code(algorithm: Algorithm) -> (u8, u8) {
-    match algorithm {
-        Algorithm::Naive => (0, 0),
-        Algorithm::Basic => (1, 0),
-        Algorithm::SkipReset => (2, 0),
-        Algorithm::Choice(pick, reset) => {
-            let pick = u8::from(pick == Pick::First);
-            let reset = u8::from(reset == Reset::Polled);
-            (3, pick << 1 | reset)
+        if self.terms == Some((terms, addressed)) {
+            return true;
         }
-        Algorithm::History { depth } => (4, depth),
-        Algorithm::Priority => (5, 0),
-        Algorithm::Bolot => (6, 0),
-    }
-}
-
-fn algorithm(code: (u8, u8)) -> Option<Algorithm> {
-    Some(match code {
-        (0, 0) => Algorithm::Naive,
-        (1, 0) => Algorithm::Basic,
-        (2, 0) => Algorithm::SkipReset,
-        (3, flags @ 0..=3) => {
-            let pick = match flags >> 1 {
-                0 => Pick::SmallestOvershoot,
-                _ => Pick::First,
-            };
-            let reset = match flags & 1 {
-                0 => Reset::Skipped,
-                _ => Reset::Polled,
-            };
-            Algorithm::Choice(pick, reset)
-        }
-        (4, depth) => Algorithm::History { depth },
-        (5, 0) => Algorithm::Priority,
-        (6, 0) => Algorithm::Bolot,
-        _ => return None,
-    })
-}
-
-/// The status of a council, as one member reports it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CouncilStatus {
-    /// The status of a host.
-    Host(HostStatus),
-    /// The status of the centre.
-    Centre(CentreStatus),
-}
-
-/// The status of a host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostStatus {
-    /// The group's name.
-    pub group: String,
-    /// The host's class.
-    pub class: u16,
-    /// The seat that the host holds, if any.
-    pub seat: Option<SeatStatus>,
-    /// The number of times that the seat has changed since the host started.
-    pub changes: u64,
-}
-
-/// A seat, as its holder knows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeatStatus {
-    /// The number of the seat.
-    pub place: u8,
-    /// The centre that gave the seat.
-    pub centre: Peer,
-    /// The time at which it was given, in nanoseconds on this host's boot clock.
-    pub since: Instant,
-    /// The time for which the seat still lasts if no message of the centre arrives; none: for ever.
-    pub lease: Option<Duration>,
-}
-
-/// A council, as its centre knows it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CentreStatus {
-    /// The group's name.
-    pub group: String,
-    /// The centre's name.
-    pub centre: String,
-    /// The number of its session. Later sessions have greater numbers.
-    #[serde(with = "hustings_protocol::exact")]
-    pub session: u64,
-    /// The chambers, one for each class of hosts.
-    pub chambers: Vec<ChamberStatus>,
-    /// True if all seats are filled and no election is under way.
-    pub is_settled: bool,
-    /// The number of rounds.
-    pub rounds: u64,
-    /// The number of replies.
-    pub replies: u64,
-    /// The number of replies that came after the end of their round.
-    pub late: u64,
-    /// The greatest number of replies that came during one round, to any round.
-    pub peak_replies: u64,
-    /// The number of changes of the council.
-    pub changes: u64,
-    /// The other centre for which this one has stopped: it has a later session, or this one yields.
-    pub gives_way_to: Option<Peer>,
-    /// A host that holds a seat of another centre. This centre yields, and has stopped.
-    pub held_elsewhere: Option<Peer>,
-    /// The time for which elected hosts still wait, until the seats of another centre have ended.
-    pub awaits: Option<Duration>,
-    /// The rounds of the session, for checks; with public coins only.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub record: Vec<Round>,
-}
-
-/// The council of one class of hosts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ChamberStatus {
-    /// The class.
-    pub class: u16,
-    /// The least number of seats to fill.
-    pub least: u32,
-    /// The greatest number of seats to fill.
-    pub most: u32,
-    /// The hosts that hold a seat.
-    pub seats: Vec<Seated>,
-}
-
-/// The holder of a seat, as the centre knows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seated {
-    /// The number of the seat.
-    pub place: u8,
-    /// The host.
-    pub member: Peer,
-    /// The time at which the seat was given, in nanoseconds on the centre's boot clock.
-    pub since: Instant,
-    /// The time of its last message, or of its election.
-    pub heard: Instant,
-    /// True if the host has confirmed the seat, and its lease is not about to end.
-    pub confirmed: bool,
-    /// The time for which the centre still counts on it if no message of it arrives; none: for
-    /// ever.
-    pub lease: Option<Duration>,
-}
-
-impl ChamberStatus {
-    /// True if the number of seats is within the limits.
-    pub fn is_filled(&self) -> bool {
-        (self.least as usize..=self.most as usize).contains(&self.seats.len())
-    }
-}
-
-impl CentreStatus {
-    /// The holders of seats, of all classes.
-    pub fn seats(&self) -> impl Iterator<Item = &Seated> {
-        self.chambers.iter().flat_map(|chamber| &chamber.seats)
+        let Some(mut config) = terms.config(message) else {
+            return false;
+        };
+        config.centre = self.only_centre;
+        self.driver.set_config(config);
+        self.terms = Some((terms, addressed));
+        true
     }
 
-    /// True if this centre has stopped because there is another.
-    pub fn has_stopped(&self) -> bool {
-        self.gives_way_to.is_some() || self.held_elsewhere.is_some()
+    fn seat(&self) -> Option<u8> {
+        let host = self.driver.protocol().as_host();
+        host.and_then(council::Host::seat)
     }
 
-    /// True if all holders have confirmed their seats, and their leases are not about to end.
-    pub fn is_confirmed(&self) -> bool {
-        self.seats().all(|it| it.confirmed)
+    /// Returns the remaining time of the host's seat.
+    fn lease(&self, now: Instant) -> Option<Duration> {
+        self.driver.due().map(|due| due - now)
     }
 
-    /// True if every class has its council.
-    pub fn is_filled(&self) -> bool {
-        self.chambers.iter().all(ChamberStatus::is_filled)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Terms, algorithm, code};
-    use hustings_protocol::council::{
-        Algorithm, Config, Feedback, Message, Pick, Reset, Seat, Seats, Standing,
-    };
-    use hustings_protocol::{Duration, MemberId, Priority};
-
-    fn feedback(class: u16, seated: u16) -> Message {
-        Message::Feedback(Feedback {
-            session: 1,
-            class,
-            round: 1,
-            base: 0,
-            seated,
-            word: 9,
-            floor: None,
-        })
-    }
-
-    fn config() -> Config {
-        let mut config = Config::field(Seats::new(4, 8), 100_000, Duration::from_secs(1));
-        config.chambers[0].c = vec![6.1, 5.5, 4.5, 3.5, 2.5];
-        config
-    }
-
-    #[test]
-    fn host_uses_the_terms_of_its_centre() {
-        for seated in 0..5 {
-            let message = feedback(0, seated);
-            let terms = Terms::of(&message, &config()).unwrap();
-            let bytes = postcard::to_allocvec(&terms).unwrap();
-            let told: Terms = postcard::from_bytes(&bytes).unwrap();
-            let heard = told.config(&message).unwrap();
-            let (chamber, own) = (&heard.chambers[0], &config().chambers[0]);
-            let seated = usize::from(seated);
-            assert_eq!(chamber.c[seated].to_bits(), own.c[seated].to_bits());
-            assert_eq!((chamber.seats, chamber.keep), (own.seats, own.keep));
-            assert_eq!(heard.lease.unwrap().lasts, config().lease.unwrap().lasts);
-            assert_eq!(heard.steps(), config().steps());
-            assert!(heard.steps().is_some());
-        }
-    }
-
-    #[test]
-    fn public_seed_and_identity_match_the_guide() {
-        let seed = 0x4426_1f11_2c05_0a14_1f9d_1ab5_59cd_8c87;
-        assert_eq!(super::public_seed("kept coin"), seed);
-        let id = crate::identity::member_id("host-13");
-        assert_eq!(id, MemberId(3_213_406_652_245_522_983));
-    }
-
-    #[test]
-    fn every_algorithm_survives_encoding() {
-        let choice = |pick, reset| Algorithm::Choice(pick, reset);
-        for it in [
-            Algorithm::Naive,
-            Algorithm::Basic,
-            Algorithm::SkipReset,
-            choice(Pick::SmallestOvershoot, Reset::Skipped),
-            choice(Pick::SmallestOvershoot, Reset::Polled),
-            choice(Pick::First, Reset::Skipped),
-            choice(Pick::First, Reset::Polled),
-            Algorithm::History { depth: 3 },
-            Algorithm::Priority,
-            Algorithm::Bolot,
-        ] {
-            assert_eq!(algorithm(code(it)), Some(it));
-        }
-        assert_eq!(algorithm((7, 0)), None);
-        assert_eq!(algorithm((3, 4)), None);
-    }
-
-    #[test]
-    fn impossible_terms_are_refused_however_large() {
-        let message = feedback(0, 0);
-        let good = Terms::of(&message, &config()).unwrap();
-        assert!(good.config(&message).is_some());
-        let huge = u32::MAX;
-        for bad in [
-            Terms { least: 0, ..good },
-            Terms { least: 9, ..good },
-            Terms { most: huge, ..good },
-            Terms { least: huge, most: huge, keep: huge, ..good },
-            Terms { keep: huge, ..good },
-            Terms { c: f64::NAN, ..good },
-            Terms { c: -1.0, ..good },
-            Terms { c: 9.0, ..good },
-            Terms { c: f64::INFINITY, ..good },
-            Terms { algorithm: (9, 9), ..good },
-            Terms { algorithm: (4, 200), ..good },
-            Terms { lasts_ns: Some(0), ..good },
-            Terms { steps: Some((8, 0.7, 1.0)), ..good },
-            Terms { steps: Some((100, f64::NAN, 1.0)), ..good },
-        ] {
-            assert_eq!(bad.config(&message), None, "{bad:?}");
-        }
-        for (class, seated) in [(u16::MAX, 0), (0, u16::MAX), (0, 5), (0, 9)] {
-            let message = feedback(class, seated);
-            assert_eq!(good.config(&message), None, "{class} {seated}");
-        }
-    }
-
-    #[test]
-    fn only_messages_of_the_centre_have_terms() {
-        let standing = Message::Standing(Standing { session: 1, class: 0, beat: 1, places: 3 });
-        let seat = Message::Seat(Seat {
-            session: 1,
-            class: 0,
-            host: MemberId(1),
-            round: 1,
-            place: 1,
-            beat: 1,
+    fn tell(&mut self, now: Instant, centre: Peer) {
+        let seat = self.seat().map(|place| SeatStatus {
+            place,
+            centre,
+            since: now,
+            lease: self.lease(now),
         });
-        for message in [standing, seat] {
-            let terms = Terms::of(&message, &config()).unwrap();
-            assert!(terms.config(&message).is_some());
-        }
-        let reply = Message::Reply(hustings_protocol::council::Reply {
-            session: 1,
-            class: 0,
-            round: 1,
-            draws: hustings_protocol::council::Draws(1),
-            number: 9,
-            priority: Priority(0),
-            former: Duration::ZERO,
+        self.told.send_modify(|told| {
+            told.seat = seat;
+            told.changes += 1;
         });
-        assert_eq!(Terms::of(&reply, &config()), None);
+    }
+
+    fn status(&self, now: Instant) -> HostStatus {
+        let mut status = self.told.borrow().clone();
+        if let Some(seat) = &mut status.seat {
+            seat.lease = self.lease(now);
+        }
+        status
+    }
+}
+
+// Inputs.
+impl CouncilRole {
+    fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+        let sender = &heard.frame.sender;
+        match heard.frame.body {
+            Body::CentreMessage { at_ns, terms, message }
+                if is_fresh(sender, at_ns, context, emit) =>
+            {
+                self.on_centre(sender, terms, message, context, emit);
+            }
+            Body::HostMessage { message } => self.on_host(sender, message, context, emit),
+            _ => {}
+        }
+    }
+
+    fn on_timeout(&mut self, context: &Context, emit: &mut Emit) {
+        if let Self::Centre(centre) = self {
+            centre.start_if_due(context.now);
+        }
+        if let Some(driver) = self.driver_mut() {
+            driver.pass(context.now);
+        }
+        self.act(context, emit);
+        if let Self::Centre(centre) = self {
+            centre.look(context.now, &context.config.name);
+            if centre.has_news(context.now) {
+                publish(centre, context);
+            }
+        }
+    }
+
+    /// Leaves the council without a message, because another process has this member's name.
+    fn quit(&mut self) {
+        if let Self::Host(host) = self
+            && host.seat().is_some()
+        {
+            host.told.send_modify(|told| {
+                told.seat = None;
+                told.changes += 1;
+            });
+        }
+    }
+
+    /// Handles a message of a centre.
+    fn on_centre(
+        &mut self,
+        sender: &Sender<'_>,
+        terms: &[u8],
+        message: &[u8],
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        let Ok(message) = postcard::from_bytes::<Message>(message) else {
+            emit.counters.reject(Rejected::Malformed);
+            return;
+        };
+        let Some((class, _)) = addressed(&message) else {
+            emit.counters.reject(Rejected::Malformed); // a host's message in a centre's frame
+            return;
+        };
+        match self {
+            Self::Centre(centre) => match postcard::from_bytes::<Terms>(terms) {
+                Ok(terms) => {
+                    let other = context.describe(sender.id);
+                    if centre.meet(other, (&message, terms.yields), &context.config.name) {
+                        publish(centre, context);
+                    }
+                }
+                Err(_) => note_nonsense(sender, context, emit),
+            },
+            Self::Host(host) if host.class() != class => {} // for another class
+            Self::Host(host) => {
+                // A lease that ran out while this process was paused ends before the message is
+                // handled.
+                host.driver.pass(context.now);
+                if host.go_by(terms, &message) {
+                    host.centre = host.only_centre.or(Some(sender.id));
+                    host.driver.hear(context.now, sender.id, message);
+                } else {
+                    note_nonsense(sender, context, emit);
+                }
+                self.act(context, emit);
+            }
+        }
+    }
+
+    /// Handles a message of a host to the centre.
+    fn on_host(&mut self, sender: &Sender<'_>, message: &[u8], context: &Context, emit: &mut Emit) {
+        if let Self::Host(_) = self {
+            return; // this member was the centre before
+        }
+        let message = match postcard::from_bytes::<Message>(message) {
+            Ok(message) if addressed(&message).is_none() => message,
+            Ok(_) | Err(_) => {
+                emit.counters.reject(Rejected::Malformed);
+                return;
+            }
+        };
+        // Timers that were due come first: a late reply is late.
+        if let Some(driver) = self.driver_mut() {
+            driver.pass(context.now);
+        }
+        self.act(context, emit);
+        let Self::Centre(centre) = self else {
+            return;
+        };
+        if let Some(fault) = centre.fault_of(sender.id, &message) {
+            return refuse_reply(sender, fault, context, emit);
+        }
+        centre.hear(context.now, &context.describe(sender.id), message);
+        let is_news = centre.has_news(context.now);
+        self.act(context, emit);
+        if let Self::Centre(centre) = self
+            && is_news
+        {
+            publish(centre, context);
+        }
+    }
+}
+
+// Outputs.
+impl CouncilRole {
+    fn act(&mut self, context: &Context, emit: &mut Emit) {
+        while let Some(driver) = self.driver_mut() {
+            let effects = driver.take_effects();
+            if effects.is_empty() {
+                return;
+            }
+            for effect in effects {
+                self.carry_out(effect, context, emit);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect<CouncilOutcome>, context: &Context, emit: &mut Emit) {
+        match effect {
+            Effect::Unicast { to, message } => match context.address_of(to) {
+                Some(address) => self.say(&message, Some((to, address)), context, emit),
+                None => emit.counters.unsent += 1,
+            },
+            Effect::Multicast { message } => self.say(&message, None, context, emit),
+            // The session number is derived from the calendar, like incarnations.
+            Effect::Save(_) => {}
+            Effect::Report(CouncilOutcome::Council(change)) => self.tell(change, context),
+            // A round is reported with its feedback. Councils have no partial views.
+            Effect::Report(CouncilOutcome::Standing { .. }) | Effect::Meet(_) => {}
+        }
+    }
+
+    /// Sends a message to one member, or to all.
+    fn say(
+        &mut self,
+        message: &[u8],
+        to: Option<(MemberId, SocketAddr)>,
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        emit.counters.council_sent += 1;
+        let terms = match self {
+            Self::Host(_) => Vec::new(),
+            Self::Centre(centre) => {
+                let terms = centre.terms_of(context.now, message);
+                terms.map(|it| encode(&it)).unwrap_or_default()
+            }
+        };
+        let body = match self {
+            Self::Host(_) => Body::HostMessage { message },
+            Self::Centre(_) => {
+                Body::CentreMessage { at_ns: emit.entropy.calendar(), terms: &terms, message }
+            }
+        };
+        match to {
+            Some((to, address)) => emit.send_to(context, to, Route::To(address), &body),
+            None => emit.broadcast(context, &body),
+        }
+    }
+
+    /// Publishes a change of the council to the user.
+    fn tell(&mut self, change: Change, context: &Context) {
+        match self {
+            Self::Host(host) => {
+                let centre = host.centre.unwrap_or(context.me.id);
+                host.tell(context.now, context.peers.describe(centre));
+            }
+            Self::Centre(centre) => {
+                centre.note(context.now, change, &context.config.name);
+                publish(centre, context);
+            }
+        }
+    }
+}
+
+fn publish(centre: &Calling, context: &Context) {
+    centre.publish(centre.status(context.now, |id| context.describe(id)));
+}
+
+/// True if a centre's message is recent by the calendars of both hosts.
+pub(crate) fn is_fresh(
+    sender: &Sender<'_>,
+    at_ns: u64,
+    context: &Context,
+    emit: &mut Emit,
+) -> bool {
+    let off = Duration(emit.entropy.calendar().abs_diff(at_ns));
+    if off <= FRESH_FOR {
+        return true;
+    }
+    emit.counters.council_stale += 1;
+    if emit.counters.council_stale.is_power_of_two() {
+        tracing::warn!(
+            "group `{}`: a word of the centre `{}` is {:.0} s off by this host's calendar, and not heeded: \
+             somebody repeats what it once said, or the two hosts' calendars differ",
+            context.config.name,
+            sender.name,
+            off.as_secs_f64()
+        );
+    }
+    false
+}
+
+fn note_nonsense(sender: &Sender<'_>, context: &Context, emit: &mut Emit) {
+    emit.counters.council_senseless += 1;
+    if emit.counters.council_senseless.is_power_of_two() {
+        tracing::warn!(
+            "group `{}`: what the centre `{}` says makes no sense here: is it of another release?",
+            context.config.name,
+            sender.name
+        );
+    }
+}
+
+/// Counts a reply that no honest host gives.
+fn refuse_reply(sender: &Sender<'_>, fault: Cause, context: &Context, emit: &mut Emit) {
+    emit.counters.council_senseless += 1;
+    if emit.counters.council_senseless.is_power_of_two() {
+        let why = match fault {
+            Cause::Beyond => "no host can draw by the number that it names",
+            _ => "its coins say otherwise",
+        };
+        tracing::warn!(
+            "group `{}`: a reply of the host `{}` is not counted: {why}",
+            context.config.name,
+            sender.name
+        );
     }
 }

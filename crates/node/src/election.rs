@@ -6,6 +6,12 @@
 //! Owns        nothing
 //! Invariants  an observer never leads
 
+mod adaptive_k;
+mod churn_estimate;
+mod effects;
+mod listen_check;
+mod partition_merge;
+
 use hustings_protocol::announce::{
     self, Announce, Criterion, Joining, PriorityScale, Repeat, Wake,
 };
@@ -20,9 +26,11 @@ use crate::config::ProtocolConfig;
 use crate::driver::{Driver, Effect, ElectionDriver, Hint};
 use crate::record::Recorder;
 use crate::seal::Rejected;
+pub use adaptive_k::Measured;
+pub(crate) use effects::Election;
 
 /// The driver of member `me`. `incarnations_before` counts its earlier incarnations.
-pub(crate) fn election(
+fn election(
     protocol: ProtocolConfig,
     me: Candidate,
     rng: Xoshiro256PlusPlus,
@@ -100,7 +108,7 @@ impl ElectionDriver for Nothing {
 
 /// The driver of an observer: it follows the leader and never stands. None if the protocol does not
 /// allow a member to follow without taking part.
-pub(crate) fn observer(
+fn observer(
     protocol: ProtocolConfig,
     rng: Xoshiro256PlusPlus,
     recorder: Option<Recorder>,

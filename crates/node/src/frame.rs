@@ -281,7 +281,8 @@ pub enum Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// The number of kinds that this program knows: kinds are numbered from 0 in the order of declaration.
+    /// The number of kinds that this program knows: kinds are numbered from 0 in the order of
+    /// declaration.
     const KINDS: u32 = 25;
 
     fn decode(version: u8, bytes: &'a [u8]) -> Result<Self, Rejected> {

@@ -9,6 +9,7 @@
 
 mod loss;
 mod member_table;
+mod members;
 mod partial_view;
 mod swim;
 
@@ -20,6 +21,7 @@ use crate::frame::{MOST_CONTENT_BYTES, Sender};
 use crate::leadership::Peer;
 use crate::peer_table::Channel;
 use crate::seal::Rejected;
+pub(crate) use members::Members;
 pub(crate) use partial_view::PartialView;
 pub use partial_view::PartialViewStatus;
 use swim::Swim;
@@ -94,14 +96,6 @@ impl Membership {
         }
     }
 
-    /// The same as [`Self::partial_view`], mutable.
-    pub(crate) fn partial_view_mut(&mut self) -> Option<&mut PartialView> {
-        match self {
-            Self::Whole(_) => None,
-            Self::Partial(partial_view) => Some(partial_view),
-        }
-    }
-
     /// The number of other members that are known.
     pub(crate) fn count(&self) -> usize {
         match self {
@@ -146,7 +140,7 @@ impl Membership {
     ///
     /// # Errors
     /// If the message is malformed.
-    pub(crate) fn hear(
+    pub(super) fn hear(
         &mut self,
         now: Instant,
         sender: &Sender<'_>,

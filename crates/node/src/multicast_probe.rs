@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 
 use hustings_protocol::{Duration, Instant};
 
-use crate::group::Route;
+use crate::node::Route;
 use crate::peer_table::{Channel, Channels, PeerTable};
 
 /// The number of consecutive frames to all by unicast, with none by multicast, after which
@@ -58,7 +58,7 @@ enum Chosen {
 
 /// The result of a check of the evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum MulticastVerdict {
     /// No change that requires an action.
     AsBefore,
     /// Multicasts of some members do not arrive.
@@ -133,9 +133,9 @@ impl MulticastProbe {
     }
 
     /// Updates the choice from the channels over which each member was heard.
-    pub(crate) fn judge(&mut self, now: Instant, peer_table: &PeerTable) -> Verdict {
+    pub(crate) fn judge(&mut self, now: Instant, peer_table: &PeerTable) -> MulticastVerdict {
         let (Chosen::Multicast(address) | Chosen::Probing(address)) = self.channel else {
-            return Verdict::AsBefore;
+            return MulticastVerdict::AsBefore;
         };
         let channels = || peer_table.iter().map(|(_, peer)| peer.channels);
         let is_long = |since: Instant| now - since >= PROBE_FOR;
@@ -145,12 +145,12 @@ impl MulticastProbe {
                 true => Chosen::Both(address),
                 false => Chosen::Unicast,
             };
-            return Verdict::SomeAreMissed;
+            return MulticastVerdict::SomeAreMissed;
         }
         if channels().any(|it| it.multicast.is_some_and(is_long)) {
             self.channel = Chosen::Multicast(address);
         }
-        Verdict::AsBefore
+        MulticastVerdict::AsBefore
     }
 
     /// The routes for a frame to all members. `members` are the addresses of the known members. A
@@ -188,7 +188,7 @@ impl fmt::Display for MulticastProbe {
 
 #[cfg(test)]
 mod tests {
-    use super::{MulticastProbe, PROBE_FOR, Verdict};
+    use super::{MulticastProbe, MulticastVerdict, PROBE_FOR};
     use crate::frame::{Body, Frame, Sender};
     use crate::identity::{Incarnation, member_id};
     use crate::peer_table::{Channel, PeerTable};
@@ -198,11 +198,11 @@ mod tests {
 
     /// The verdict and channel of a member that receives these frames at the start and at
     /// [`LATER`].
-    fn judge(heard: &[(&str, Channel, bool)]) -> (Verdict, String) {
+    fn judge(heard: &[(&str, Channel, bool)]) -> (MulticastVerdict, String) {
         let mut peer_table = PeerTable::default();
         let mut multicast_probe =
             MulticastProbe::new(Some("239.255.72.85:7401".parse().unwrap()), false);
-        let mut verdict = Verdict::AsBefore;
+        let mut verdict = MulticastVerdict::AsBefore;
         for now in [Instant(0), LATER, LATER + Duration::from_millis(1)] {
             for &(name, channel, to_all) in heard {
                 let frame = Frame {
@@ -214,8 +214,8 @@ mod tests {
                 };
                 peer_table.note(&frame, "10.0.0.2:7400".parse().unwrap(), channel, now);
             }
-            if multicast_probe.judge(now, &peer_table) == Verdict::SomeAreMissed {
-                verdict = Verdict::SomeAreMissed;
+            if multicast_probe.judge(now, &peer_table) == MulticastVerdict::SomeAreMissed {
+                verdict = MulticastVerdict::SomeAreMissed;
             }
         }
         (verdict, multicast_probe.to_string())
@@ -225,19 +225,19 @@ mod tests {
     fn unicast_to_one_member_says_nothing_about_multicast() {
         let heard = [("leader", Channel::Multicast, true), ("follower", Channel::Unicast, false)];
         let multicast = "multicast 239.255.72.85:7401".to_owned();
-        assert_eq!(judge(&heard), (Verdict::AsBefore, multicast));
+        assert_eq!(judge(&heard), (MulticastVerdict::AsBefore, multicast));
     }
 
     #[test]
     fn unicast_is_chosen_if_no_multicast_arrives() {
         let heard = [("a", Channel::Unicast, true), ("b", Channel::Unicast, true)];
-        assert_eq!(judge(&heard), (Verdict::SomeAreMissed, "unicast".to_owned()));
+        assert_eq!(judge(&heard), (MulticastVerdict::SomeAreMissed, "unicast".to_owned()));
     }
 
     #[test]
     fn both_channels_are_chosen_if_some_multicasts_arrive() {
         let heard = [("near", Channel::Multicast, true), ("far", Channel::Unicast, true)];
         let both = "multicast 239.255.72.85:7401 and unicast".to_owned();
-        assert_eq!(judge(&heard), (Verdict::SomeAreMissed, both));
+        assert_eq!(judge(&heard), (MulticastVerdict::SomeAreMissed, both));
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-/// The most entries. A sender that is not authenticated can claim any address: more are not remembered, nor logged.
+/// The most entries. A sender that is not authenticated can claim any address: more are not
+/// remembered, nor logged.
 const MOST: usize = 64;
 
 /// The senders that a log line has named.

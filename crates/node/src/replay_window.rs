@@ -11,7 +11,7 @@
 //! A process is identified by its member's identity and the incarnation in which the process
 //! started. Recorded frames stay validly sealed for ever, so a window over frame numbers is not
 //! enough: a member that has restarted has no window yet. A process is therefore *proven* only when
-//! it has answered a challenge of this very process (see `group/challenge.rs`).
+//! it has answered a challenge of this very process (see `admission/challenge.rs`).
 //!
 //! A proof lasts for [`PROOF_LASTS`]. While frames of the process arrive, the proof is renewed
 //! before it ends. Without an end, a member that was cut off would accept old frames that it had

@@ -17,7 +17,7 @@ use crate::authority::LeaseEvent;
 use crate::clock;
 use crate::config::AgentConfig;
 use crate::frame::Frame;
-use crate::group::{Group, Outbox, Route};
+use crate::group::{Node, Outbox, Route};
 use crate::lifeline::{Lifeline, Notice};
 use crate::links::{Arrival, Links};
 use crate::resolve;
@@ -57,7 +57,7 @@ struct Loop {
     config: AgentConfig,
     udp_transport: UdpTransport,
     links: Links,
-    groups: Vec<Group>,
+    groups: Vec<Node>,
     outbox: Outbox,
     /// The lifelines to the leaders, by the index of the group.
     lifelines: BTreeMap<usize, Lifeline>,
@@ -73,7 +73,7 @@ pub(super) async fn run(
     config: AgentConfig,
     udp_transport: UdpTransport,
     listener: TcpListener,
-    groups: Vec<Group>,
+    groups: Vec<Node>,
     mut asked: mpsc::Receiver<Control>,
     mut backend_events: BackendEvents,
 ) -> Result<(), AgentStoppedError> {
@@ -143,7 +143,7 @@ pub(super) async fn run(
                 agent.groups[group].join(now, &addresses, &mut agent.outbox);
             }
             Event::Saved(group, done) => {
-                agent.groups[group].on_saved(now, done, &mut agent.outbox);
+                agent.groups[group].on_saved(now, &done, &mut agent.outbox);
             }
             Event::Lease(group, word) => {
                 agent.groups[group].on_lease_event(now, &word, &mut agent.outbox);
@@ -203,7 +203,7 @@ impl Loop {
     }
 
     fn due(&self) -> Option<Instant> {
-        self.groups.iter().filter_map(Group::due).min()
+        self.groups.iter().filter_map(Node::due).min()
     }
 
     fn hear_datagram(&mut self, datagram: Datagram, buffer: &mut [u8]) {
@@ -274,7 +274,7 @@ impl Loop {
             Ok(frame) => self.dispatch(now, way, from, group_index, &frame),
             Err(why) => {
                 if why == Rejected::Group && way == Channel::Multicast {
-                    self.groups.iter_mut().for_each(Group::note_other_group);
+                    self.groups.iter_mut().for_each(Node::note_other_group);
                 }
                 self.refuse(now, group_index, (from, version), why);
                 false
@@ -294,8 +294,7 @@ impl Loop {
         why: Rejected,
     ) {
         self.groups[group_index].refuse(now, why);
-        let counters = &self.groups[group_index].counters;
-        let keys = counters.unknown_key;
+        let keys = self.groups[group_index].counters().unknown_key;
         if why == Rejected::Key && keys.is_power_of_two() {
             tracing::warn!(
                 "group `{}`: a frame from {from} is sealed under another key, and so were {} before: give every member the same key or key-file (`hustings keys` makes one); if it is another group of this name, rename one of the two",
@@ -322,7 +321,7 @@ impl Loop {
         // The header has only four bytes of the group's identity, which two groups may share.
         let group = &mut self.groups[group_index];
         if group.id() != frame.group {
-            group.counters.reject(Rejected::Group);
+            group.refuse(now, Rejected::Group);
             return false;
         }
         let is_let_in = group.hear(now, from, way, frame, &mut self.outbox);
@@ -395,7 +394,7 @@ impl Loop {
     /// Returns the end of this agent if another process has its name in all of its groups.
     fn end_as_duplicate(&self) -> Option<AgentStoppedError> {
         let others: Option<Vec<SocketAddr>> =
-            self.groups.iter().map(Group::duplicate_name).collect();
+            self.groups.iter().map(Node::duplicate_name).collect();
         let address = *others?.first()?;
         Some(AgentStoppedError::DuplicateName { member: self.config.name.clone(), address })
     }
@@ -415,7 +414,7 @@ impl Loop {
             if let Err(error) = sent
                 && let Some(group) = self.groups.iter_mut().find(|it| it.id() == group)
             {
-                group.counters.unsent += 1;
+                group.note_unsent();
                 tracing::debug!("cannot send to {route:?}: {error}");
             }
         }

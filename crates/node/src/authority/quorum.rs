@@ -21,7 +21,6 @@ use tokio::sync::watch;
 use super::voter_file::{Disk, VoterLock};
 use super::{Fence, LeaseWatch};
 use crate::driver::{Driver, Effect, ElectionDriver};
-use crate::seal::Rejected;
 
 /// The time after which a refused write is tried again.
 const TRY_DISK_AGAIN_AFTER: Duration = Duration::from_millis(500);
@@ -193,14 +192,9 @@ impl Quorum {
         self.act(now)
     }
 
-    pub(crate) fn hear(
-        &mut self,
-        now: Instant,
-        from: MemberId,
-        message: &[u8],
-    ) -> Result<Vec<Act>, Rejected> {
-        self.election.receive(now, from, message)?;
-        Ok(self.act(now))
+    pub(crate) fn hear(&mut self, now: Instant, from: MemberId, message: Message) -> Vec<Act> {
+        self.election.hear(now, from, message);
+        self.act(now)
     }
 
     pub(crate) fn pass(&mut self, now: Instant) -> Vec<Act> {
@@ -219,10 +213,10 @@ impl Quorum {
     }
 
     /// Handles the result of a write.
-    pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>) -> Vec<Act> {
-        self.saving = match (std::mem::replace(&mut self.saving, Saving::Done), done) {
-            (Saving::Underway { .. }, Ok(())) => Saving::Done,
-            (Saving::Underway { latest, .. }, Err(_)) => {
+    pub(crate) fn on_saved(&mut self, now: Instant, is_done: bool) -> Vec<Act> {
+        self.saving = match (std::mem::replace(&mut self.saving, Saving::Done), is_done) {
+            (Saving::Underway { .. }, true) => Saving::Done,
+            (Saving::Underway { latest, .. }, false) => {
                 Saving::Refused { latest, again_at: now + TRY_DISK_AGAIN_AFTER }
             }
             (other @ (Saving::Done | Saving::Refused { .. }), _) => other, // no write was under way

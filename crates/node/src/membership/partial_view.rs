@@ -14,8 +14,9 @@
 //! few others: [`Epidemic`].
 //!
 //! A member that was exchanged away is not gone, and a member that does not answer an offer may
-//! have missed it. This module therefore marks no member dead by itself. [`crate::group`] does so
-//! with [`PartialView::mark_dead`], when another member reports the death.
+//! have missed it. This module therefore marks no member dead by itself.
+//! [`Members`](super::Members) does so with [`PartialView::mark_dead`], when another member reports
+//! the death.
 
 mod message;
 mod outbox;

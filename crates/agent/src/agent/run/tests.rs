@@ -71,7 +71,7 @@ async fn member() -> (Loop, u64) {
     let (list, port) = (authority.id(), udp_transport.address().port());
     let granted = (authority, InFlight::default());
     let group = config.groups[0].clone();
-    let mut group = Group::new(group, "me", port, clock::now(), None, granted, entropy::system());
+    let mut group = Node::new(group, "me", port, clock::now(), None, granted, entropy::system());
     for voter in VOTERS {
         let sender = Sender::new(voter, member_id(voter), Incarnation(1), 9);
         group.trust(&sender, (HOME, 9).into());

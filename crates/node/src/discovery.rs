@@ -1,0 +1,243 @@
+//! Discovery: members find each other by multicast, and by a hello to the `join` addresses.
+//!
+//! Purpose     finds the other members, and delays the election until they can be reached
+//! Inputs      the `join` addresses, the beginning of a membership, time
+//! Outputs     `Hello` and `Up` messages, the need for a membership, the start of election and
+//!             council
+//! Owns        the timers of hello, call and start ([`Discovery`])
+//! Invariants  a member with `join` addresses always keeps a membership: it may be on no other
+//!             member's list, and without multicast no member would ever hear of it
+//!
+//! A member with `join` addresses takes part in the election once its hello was answered, or the
+//! time for an answer is over. Before that, its messages would reach only the configured addresses.
+//!
+//! Members that have found some others may not have found all: some came up during a partition, or
+//! have different `join` addresses. So a member with a membership goes on to call the configured
+//! addresses that it does not know. If the protocol needs a view, one member at a time also sends a
+//! hello by multicast.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use hustings_protocol::{Duration, Instant};
+
+use crate::council::CouncilPart;
+use crate::frame::Body;
+use crate::membership::{Membership, PartialView};
+use crate::node::{Component, Context, Emit, Event, GOLDEN, Route};
+
+/// The time between two hellos of a member that knows no other, at first and later.
+const HELLO_FIRST_EVERY: Duration = Duration::from_millis(50);
+const HELLO_EVERY: Duration = Duration::from_millis(250);
+
+/// The time between two calls to configured addresses that are not known.
+const CALL_EVERY: Duration = Duration::from_secs(2);
+
+/// The time that name resolution may take, and then an answer, before the member takes part.
+const RESOLVED_WITHIN: Duration = Duration::from_secs(1);
+const ANSWERED_WITHIN: Duration = Duration::from_millis(250);
+/// The time in which a member that answered passes on all others.
+const TOLD_WITHIN: Duration = Duration::from_millis(20);
+
+/// The time without a frame of any member after which a member that relies on multicast reports it.
+const LONELY_AFTER: Duration = Duration::from_secs(5);
+
+/// The state of a member's search for others.
+#[derive(Debug, Default)]
+pub(crate) struct Discovery {
+    hello_at: Option<Instant>,
+    /// The time of the next call to unknown addresses.
+    call_at: Option<Instant>,
+    calls: u64,
+    /// The time until which the member holds back from the election.
+    partakes_at: Option<Instant>,
+    /// The time to report that no other member was found.
+    lonely_at: Option<Instant>,
+    /// True if a multicast of another group has arrived: the network carries multicasts.
+    hears_other_groups: bool,
+    /// True if a centre has logged why it does not call yet.
+    has_said_why: bool,
+}
+
+impl Component for Discovery {
+    fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
+        match event {
+            Event::Start => start(context, emit),
+            Event::TakePart => self.take_part(context, emit),
+            Event::MembershipBegun => {
+                self.call_at = Some(context.now + CALL_EVERY);
+                self.hello(context, emit);
+            }
+            Event::Seeds => {
+                self.partake_by(context.now + ANSWERED_WITHIN);
+                self.hello(context, emit);
+            }
+            Event::SayUp => emit.say_up(context),
+            Event::ElectionEntered => self.start_when_ready(context, emit),
+            Event::Timeout => self.on_timeout(context, emit),
+            Event::Settled => self.look_around(context),
+            _ => {}
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        let times = [self.hello_at, self.call_at, self.partakes_at, self.lonely_at];
+        times.into_iter().flatten().min()
+    }
+}
+
+/// True if the member knows no other and looks for one. A member that has stepped down does not.
+fn is_alone(context: &Context) -> bool {
+    context.members.get().is_some_and(Membership::is_alone) && !context.is_absent()
+}
+
+fn start(context: &Context, emit: &mut Emit) {
+    let needs_view = context.config.protocol.needs_view();
+    if needs_view || !context.config.join.is_empty() || !context.reach.has_multicast() {
+        emit.raise(Event::MembershipNeeded);
+    } else {
+        emit.say_up(context);
+    }
+}
+
+impl Discovery {
+    /// Notes that a multicast of another group has arrived.
+    pub(crate) fn note_other_group(&mut self) {
+        self.hears_other_groups = true;
+    }
+
+    /// True if a multicast of another group has arrived.
+    pub(crate) fn hears_other_groups(&self) -> bool {
+        self.hears_other_groups
+    }
+
+    fn take_part(&mut self, context: &Context, emit: &mut Emit) {
+        let was_told_of_others = !context.config.join.is_empty();
+        let elects = !context.config.protocol.is_none();
+        if !was_told_of_others && context.reach.has_multicast() && elects {
+            self.lonely_at = Some(context.now + LONELY_AFTER);
+        }
+        match (was_told_of_others, context.members.get().is_some()) {
+            (true, _) => self.partakes_at = Some(context.now + RESOLVED_WITHIN),
+            (false, true) => self.partakes_at = Some(context.now + ANSWERED_WITHIN),
+            (false, false) => emit.raise(Event::StartElection),
+        }
+        if self.partakes_at.is_none() || context.is_host() {
+            emit.raise(Event::StartCouncil);
+        }
+    }
+
+    /// Sends a hello to all reachable addresses, as long as no other member is known.
+    fn hello(&mut self, context: &Context, emit: &mut Emit) {
+        self.hello_at = None;
+        if is_alone(context) {
+            emit.broadcast(context, &Body::Hello { alone: true });
+            self.hello_again(context.now);
+        }
+    }
+
+    /// Calls the configured addresses at which no member is known.
+    fn call(&mut self, context: &Context, emit: &mut Emit) {
+        self.calls += 1;
+        self.call_at = Some(context.now + CALL_EVERY);
+        let Some(membership) = context.members.get().filter(|_| !context.is_absent()) else {
+            return;
+        };
+        let known: BTreeSet<SocketAddr> = membership.addresses().into_iter().collect();
+        let unknown = |seed: &&SocketAddr| !known.contains(seed);
+        let seeds = context.reach.seeds().iter().filter(unknown).copied();
+        // One of all members, on average, each time.
+        let lot = (context.me.id.0 ^ self.calls).wrapping_mul(GOLDEN) >> 32;
+        let partial_view = membership.partial_view();
+        let members = partial_view.map_or(known.len() as u64 + 1, PartialView::size_or_view);
+        let is_its_turn = lot.is_multiple_of(members);
+        let needs_view = context.config.protocol.needs_view();
+        let multicast = context.reach.multicast().filter(|_| needs_view && is_its_turn);
+        let hello = Body::Hello { alone: false };
+        // With a partial view, a member normally knows only some of its configured addresses.
+        let knows_enough = partial_view.is_some() && !membership.is_alone() && !is_its_turn;
+        let routes = seeds.filter(|_| !knows_enough).map(Route::To);
+        for route in routes.chain(multicast.map(Route::Multicast)) {
+            emit.send(context, route, &hello);
+        }
+    }
+
+    /// Ends the wait for an answer if another member is known; otherwise resumes the hellos.
+    fn look_around(&mut self, context: &Context) {
+        if !is_alone(context) {
+            self.partake_by(context.now + TOLD_WITHIN);
+        } else if self.hello_at.is_none() {
+            self.hello_again(context.now);
+        }
+    }
+
+    /// Sends and starts what is due.
+    fn on_timeout(&mut self, context: &Context, emit: &mut Emit) {
+        let is_due = |at: &mut Instant| *at <= context.now;
+        if self.hello_at.take_if(is_due).is_some() {
+            self.hello(context, emit);
+        }
+        if self.call_at.take_if(is_due).is_some() {
+            self.call(context, emit);
+        }
+        if self.partakes_at.take_if(is_due).is_some() {
+            self.start_when_ready(context, emit);
+            match self.partakes_at {
+                None if !context.is_host() => emit.raise(Event::StartCouncil),
+                Some(_) => self.say_that_it_waits(context),
+                None => {}
+            }
+        }
+        if self.lonely_at.take_if(is_due).is_some() && context.peers.count() == 0 {
+            self.say_that_it_is_lonely(context, emit);
+        }
+    }
+
+    /// Starts the election if the member is ready; otherwise checks again later.
+    fn start_when_ready(&mut self, context: &Context, emit: &mut Emit) {
+        match context.may_elect() {
+            true => emit.raise(Event::StartElection),
+            false => self.partakes_at = Some(context.now + ANSWERED_WITHIN),
+        }
+    }
+
+    /// Logs that no member was found. Followers are silent, so all may be well.
+    fn say_that_it_is_lonely(&self, context: &Context, emit: &Emit) {
+        let question = match self.hears_other_groups {
+            _ if emit.counters.unknown_key > 0 => {
+                "have they the same key? Frames of this group under another key arrive here"
+            }
+            true => "have they the same group name? Multicasts of other groups arrive here",
+            false => "does the network drop multicasts? Then name one or more of them with --join",
+        };
+        tracing::info!(
+            "group `{}`: nobody was heard by {} so far. If others run, and lead themselves: {question}",
+            context.config.name,
+            context.reach
+        );
+    }
+
+    fn say_that_it_waits(&mut self, context: &Context) {
+        let is_centre = matches!(context.config.council, CouncilPart::Centre(_));
+        if is_centre && !std::mem::replace(&mut self.has_said_why, true) {
+            tracing::info!(
+                "group `{}`: calling when it is known how many members there are: a group that has just come up counts them first, \
+                 which takes some 10 s",
+                context.config.name
+            );
+        }
+    }
+
+    fn hello_again(&mut self, now: Instant) {
+        let pause = match self.partakes_at {
+            Some(_) => HELLO_FIRST_EVERY,
+            None => HELLO_EVERY,
+        };
+        self.hello_at = Some(now + pause);
+    }
+
+    /// Holds back from the election until `at` at most, if it holds back.
+    fn partake_by(&mut self, at: Instant) {
+        self.partakes_at = self.partakes_at.map(|by| by.min(at));
+    }
+}

@@ -1,0 +1,262 @@
+//! The election component: one member's side of the election protocol.
+//!
+//! Purpose     passes messages, members and hints to the protocol, and carries its effects out
+//! Inputs      election messages, members that come and go, dead leaders, the start and end of
+//!             taking part, time
+//! Outputs     election messages, [`Event::Elected`] and [`Event::Meet`]
+//! Owns        the driver, the round that merges two partitions, the hints, the check of the
+//!             listen interval
+//! Invariants  an effect is carried out, with all that follows from it, before the next one
+
+use hustings_protocol::{ElectionOutcome, Instant, MemberId, ViewChange};
+
+use super::adaptive_k::{AdaptiveK, Measured};
+use super::listen_check::ListenCheck;
+use super::partition_merge::PartitionMerge;
+use crate::driver::{Effect, ElectionDriver};
+use crate::frame::Body;
+use crate::membership::Membership;
+use crate::node::{Admitted, Component, Context, Emit, Event, Route};
+use crate::record::Recorder;
+
+/// One member's side of the election.
+pub(crate) struct Election {
+    driver: Box<dyn ElectionDriver>,
+    recorder: Option<Recorder>,
+    /// `None` if the protocol does not compare leaders by their number of followers.
+    merge: Option<PartitionMerge>,
+    adaptive_k: AdaptiveK,
+    listen_check: ListenCheck,
+}
+
+impl Election {
+    pub(crate) fn new(context: &Context, recorder: Option<Recorder>) -> Self {
+        Self {
+            driver: driver(context, recorder.clone()),
+            recorder,
+            merge: context.config.protocol.contested_every().map(PartitionMerge::new),
+            adaptive_k: AdaptiveK::default(),
+            listen_check: ListenCheck::default(),
+        }
+    }
+
+    /// Returns the number of relays in the first round of an election that this member calls.
+    pub(crate) fn first_k(&self, context: &Context) -> Option<u32> {
+        self.adaptive_k.first_k(context)
+    }
+
+    pub(crate) fn measured(&self, context: &Context) -> Option<Measured> {
+        self.adaptive_k.measured(context)
+    }
+
+    fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+        let Body::Election { protocol, message } = heard.frame.body else {
+            if let Some(merge) = &mut self.merge {
+                merge.heard(heard, &mut *self.driver, context);
+            }
+            return;
+        };
+        let from = heard.frame.sender.id;
+        if context.config.protocol.is_none() {
+            return; // no election here
+        }
+        if protocol != context.config.protocol.tag() {
+            return hear_other_protocol(heard, context, emit);
+        }
+        if !context.may_elect() {
+            return; // it asks once it may
+        }
+        let merge = self.merge.as_mut();
+        let is_held =
+            merge.is_some_and(|it| it.holds_back((from, message), &*self.driver, context, emit));
+        if !is_held {
+            self.receive(from, message, context, emit);
+        }
+    }
+
+    fn receive(&mut self, from: MemberId, message: &[u8], context: &Context, emit: &mut Emit) {
+        if let Err(why) = self.driver.receive(context.now, from, message) {
+            emit.counters.reject(why);
+        }
+    }
+
+    fn carry_out(&mut self, effect: &Effect, context: &Context, emit: &mut Emit) {
+        let protocol = context.config.protocol.tag();
+        match effect {
+            Effect::Unicast { to, message } => {
+                let body = Body::Election { protocol, message };
+                emit.counters.election_sent += 1;
+                match context.address_of(*to) {
+                    Some(address) if context.config.protocol.needs_links() => {
+                        emit.send_to(context, *to, Route::Link(address), &body);
+                    }
+                    Some(address) => emit.send_to(context, *to, Route::To(address), &body),
+                    None => emit.counters.unsent += 1,
+                }
+            }
+            Effect::Multicast { message } => {
+                emit.counters.election_sent += 1;
+                emit.broadcast(context, &Body::Election { protocol, message });
+                if let Some(merge) = &mut self.merge {
+                    merge.note_own_message(message, &*self.driver, context);
+                }
+            }
+            // Elections save only their incarnation number, and the calendar provides that.
+            Effect::Save(_) => {}
+            Effect::Report(ElectionOutcome::Nominee(nominee)) => {
+                emit.raise(Event::Elected(Some(*nominee)));
+            }
+            Effect::Report(ElectionOutcome::Vacant | ElectionOutcome::DuplicateIdentity) => {
+                emit.raise(Event::Elected(None));
+            }
+            Effect::Report(ElectionOutcome::Standing { .. }) => {}
+            Effect::Meet(candidate) => emit.raise(Event::Meet(*candidate)),
+        }
+    }
+
+    /// Removes a member, which may still be up, from the election's view.
+    fn forget(&mut self, id: MemberId, context: &Context) {
+        if context.nominee != Some(id) {
+            self.driver.count(ViewChange::Left(id));
+        }
+    }
+
+    /// Creates a new driver with the members in view as its candidates.
+    fn enter(&mut self, context: &Context) {
+        self.driver = driver(context, self.recorder.clone());
+        for candidate in context.members.get().into_iter().flat_map(Membership::candidates) {
+            self.driver.view_changed(context.now, ViewChange::Joined(candidate));
+        }
+        self.adaptive_k.hint_anew(&mut *self.driver, context);
+    }
+
+    /// Follows the leader without taking part, if the protocol has observers. Otherwise no election
+    /// reaches this member.
+    fn step_down(&mut self, context: &Context, emit: &mut Emit) {
+        let protocol = context.config.protocol;
+        match super::observer(protocol, context.rng(), self.recorder.clone()) {
+            Some(observer) => {
+                self.driver = observer;
+                self.driver.start(context.now);
+            }
+            None => {
+                self.driver = driver(context, self.recorder.clone()); // it stays empty
+                emit.raise(Event::Nominated(None));
+            }
+        }
+    }
+
+    fn on_nominee_changed(&mut self, before: Option<MemberId>, context: &Context) {
+        if let Some(merge) = &mut self.merge {
+            merge.end_round(&mut *self.driver, context);
+        }
+        // The election's view need not keep the former nominee any longer.
+        if let Some(before) = before
+            && context.partial_view().is_some_and(|it| !it.has(before))
+        {
+            self.driver.count(ViewChange::Left(before));
+        }
+    }
+
+    fn on_timeout(&mut self, context: &Context, emit: &mut Emit) {
+        if let Some(merge) = &mut self.merge {
+            merge.on_timeout(&mut *self.driver, context, emit);
+        }
+        self.driver.pass(context.now);
+    }
+
+    fn settle(&mut self, context: &Context, emit: &mut Emit) {
+        self.adaptive_k.hint(&mut *self.driver, context);
+        self.listen_check.check(&*self.driver, context);
+        if let Some(merge) = &mut self.merge {
+            merge.give_way(context, emit);
+        }
+    }
+}
+
+impl Component for Election {
+    fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
+        let now = context.now;
+        let is_partial = context.partial_view().is_some();
+        match event {
+            Event::Protocol(effect) => return self.carry_out(effect, context, emit),
+            Event::Heard(heard) => self.heard(heard, context, emit),
+            Event::HeldBack { from, message } => self.receive(*from, message, context, emit),
+            Event::Timeout => self.on_timeout(context, emit),
+            Event::MemberUp(candidate) => {
+                self.driver.view_changed(now, ViewChange::Joined(*candidate));
+                if is_partial && !context.is_in_view(candidate.id) {
+                    // all members learn that it is back, and all partial views would become alike
+                    self.forget(candidate.id, context);
+                }
+            }
+            Event::MemberDown(id) => {
+                self.adaptive_k.churn_estimate.departed();
+                self.driver.view_changed(now, ViewChange::Left(*id));
+            }
+            Event::MemberMet(candidate) => self.driver.count(ViewChange::Joined(*candidate)),
+            Event::MemberForgotten(id) => self.forget(*id, context),
+            // With a partial view the report may be refuted.
+            Event::LeaderDead(id) if !is_partial => {
+                self.driver.view_changed(now, ViewChange::Left(*id));
+            }
+            Event::NomineeChanged { before, .. } => self.on_nominee_changed(*before, context),
+            Event::Nominated(Some(leader)) if is_partial => {
+                self.driver.count(ViewChange::Joined(*leader));
+            }
+            Event::ProtocolSlowed => self.driver = driver(context, self.recorder.clone()),
+            Event::EnterElection => self.enter(context),
+            Event::StartElection => self.driver.start(now),
+            Event::LeaveElection => self.driver.leave(now),
+            Event::SteppedDown => self.step_down(context, emit),
+            Event::Settled => self.settle(context, emit),
+            _ => return,
+        }
+        for effect in self.driver.take_effects() {
+            emit.raise(Event::Protocol(effect));
+        }
+        if let Event::EnterElection = event {
+            emit.raise(Event::ElectionEntered);
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        let merge = self.merge.as_ref().and_then(PartitionMerge::due);
+        self.driver.due().into_iter().chain(merge).min()
+    }
+}
+
+/// Creates the member's election driver; an observer if the member may not lead.
+fn driver(context: &Context, recorder: Option<Recorder>) -> Box<dyn ElectionDriver> {
+    let (config, incarnation) = (&context.config, context.incarnation);
+    let observer = match config.campaigns {
+        true => None,
+        false => super::observer(config.protocol, context.rng(), recorder.clone()),
+    };
+    observer.unwrap_or_else(|| {
+        let before = incarnation.incarnations_before();
+        super::election(config.protocol, context.me, context.rng(), before, recorder)
+    })
+}
+
+/// Warns that a member runs another protocol: the two cannot elect a leader together.
+fn hear_other_protocol(heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+    emit.counters.other_protocol += 1;
+    if emit.counters.other_protocol.is_power_of_two() {
+        tracing::warn!(
+            "group `{}`: `{}` at {} runs another protocol than {}: neither understands the other; give all members the same",
+            context.config.name,
+            heard.frame.sender.name,
+            heard.address,
+            context.config.protocol.name()
+        );
+    }
+}
+
+#[cfg(test)]
+impl Election {
+    /// Returns the listen interval that this member has asked for.
+    pub(crate) fn asked_for_listen(&self) -> Option<hustings_protocol::Duration> {
+        self.listen_check.asked_for()
+    }
+}

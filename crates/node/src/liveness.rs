@@ -1,0 +1,179 @@
+//! Liveness: whether the leader, and any other member, is still there.
+//!
+//! Purpose     one place that answers "is the leader dead?"
+//! Inputs      refused connections, answers to challenges, reports of other members, the failure
+//!             detector, nominations, time
+//! Outputs     challenges, reports, [`Event::LeaderDead`] and [`Event::ReportExpired`]
+//! Owns        the ping of a leader whose host refuses connections, the probe of a leader that no
+//!             failure detector watches, the check for isolation, the last report to be checked
+//! Invariants  a leader is dead only if it did not answer this member, or did not refute a report
+//!
+//! The evidence, the fastest first: a closed lifeline, whose host then refuses a connection and
+//! whose process does not answer a ping ([`leader_ping`]); a report of another member, which the
+//! agent checks in the same way; probes in turn, where no member knows all ([`leader_probe`]); the
+//! failure detector, by [`Event::MemberDown`]. The announce family also counts silence, in the
+//! protocol itself.
+
+mod isolation;
+mod leader_ping;
+mod leader_probe;
+
+use hustings_protocol::{Instant, MemberId};
+
+use crate::config::ProtocolConfig;
+use crate::frame::Body;
+use crate::identity::Incarnation;
+use crate::node::{Admitted, Component, Context, Emit, Event};
+use isolation::Isolation;
+use leader_ping::LeaderPing;
+use leader_probe::LeaderProbe;
+
+/// The average number of members that report a leader's death, if each member receives from each.
+/// Members that have not seen the death themselves check when they receive the report.
+const TELLERS: u64 = 16;
+
+/// What a member does to find out whether others are there.
+pub(crate) struct Liveness {
+    /// The open ping to the leader.
+    ping: Option<LeaderPing>,
+    /// `None` if a failure detector probes all members.
+    probe: Option<LeaderProbe>,
+    isolation: Isolation,
+    /// The member that another member reports dead. The agent takes it and checks.
+    doubted: Option<MemberId>,
+}
+
+impl Liveness {
+    pub(crate) fn new(context: &Context) -> Self {
+        let probe = match context.config.protocol {
+            ProtocolConfig::Probabilistic(protocol) if context.probes_leader() => {
+                let rng = crate::node::chance(Incarnation(!context.incarnation.0), context.me.id);
+                Some(LeaderProbe::new(&protocol, rng))
+            }
+            _ => None,
+        };
+        Self { ping: None, probe, isolation: Isolation::default(), doubted: None }
+    }
+
+    /// Takes the member that another member reports dead, if it has not been checked yet.
+    pub(crate) fn take_doubted(&mut self) -> Option<MemberId> {
+        self.doubted.take()
+    }
+
+    fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+        let sender = &heard.frame.sender;
+        match heard.frame.body {
+            Body::Obituary { of } => self.doubted = Some(of),
+            Body::Pong { challenge, .. } => {
+                let ends_ping = leader_ping::ends(&mut self.ping, sender.id, challenge, context);
+                let probe = self.probe.as_mut();
+                let ends_probe =
+                    probe.is_some_and(|it| it.ends(sender.id, challenge, context, emit));
+                if ends_ping || ends_probe {
+                    emit.raise(Event::Proven {
+                        id: sender.id,
+                        incarnation: sender.incarnation(),
+                        process: sender.process_incarnation(),
+                        place: heard.address,
+                    });
+                }
+            }
+            Body::Dead { of, incarnation } => {
+                self.on_dead(heard, of, Incarnation(incarnation), context, emit);
+            }
+            _ => {
+                if let Some(probe) = &mut self.probe {
+                    probe.heard(heard, context, emit);
+                }
+            }
+        }
+    }
+
+    /// Handles the report that `of` is dead in this incarnation.
+    fn on_dead(
+        &mut self,
+        heard: &Admitted<'_>,
+        of: MemberId,
+        incarnation: Incarnation,
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        let sender = &heard.frame.sender;
+        if of == context.me.id {
+            let has_left = context.stepped_down_until.is_some();
+            if incarnation >= context.incarnation && !has_left {
+                tracing::warn!(
+                    "group `{}`: `{}` takes this member for dead: going on in a new life",
+                    context.config.name,
+                    sender.name
+                );
+                emit.raise(Event::BeginIncarnation(Some(incarnation)));
+                emit.raise(Event::SayAlive);
+            }
+        } else if of == sender.id {
+            emit.raise(Event::MarkDead { id: of, incarnation }); // goodbye
+        } else if let Some(probe) = &mut self.probe {
+            probe.mourn(of, incarnation, context);
+        }
+    }
+
+    /// Marks the leader dead, and reports it to the others. They check for themselves, unless the
+    /// group has partial views. All members with a connection to the leader notice its death at
+    /// once, so only a few of them report it.
+    fn leader_is_dead(&mut self, id: MemberId, context: &Context, emit: &mut Emit) {
+        tracing::info!("group `{}`: the leader's process is dead", context.config.name);
+        if let Some(probe) = &mut self.probe {
+            probe.declare_dead(id, context, emit);
+        } else if context.is_drawn(TELLERS, id.0 ^ emit.number()) {
+            emit.broadcast(context, &Body::Obituary { of: id });
+        }
+        emit.raise(Event::LeaderDead(id));
+    }
+}
+
+impl Component for Liveness {
+    fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
+        match event {
+            Event::Heard(heard) => return self.heard(heard, context, emit),
+            Event::LeaderRefuses { id, round_trip } => {
+                leader_ping::begin(&mut self.ping, *id, *round_trip, context, emit);
+            }
+            Event::Timeout => {
+                let is_over = |it: &mut LeaderPing| it.is_over(context.now);
+                if let Some(ping) = self.ping.take_if(is_over)
+                    && context.follows(ping.of())
+                {
+                    self.leader_is_dead(ping.of(), context, emit);
+                }
+                self.isolation.on_timeout(context, emit);
+            }
+            Event::TakePart | Event::NomineeChanged { .. } => self.isolation.watch(context, emit),
+            Event::TakenForDead | Event::SayAlive if self.probe.is_none() => {
+                emit.broadcast(context, &Body::Alive { priority: context.me.priority });
+            }
+            _ => {}
+        }
+        if let Some(probe) = &mut self.probe {
+            probe.on(event, context, emit);
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        let ping = self.ping.as_ref().map(LeaderPing::due);
+        let probe = self.probe.as_ref().and_then(LeaderProbe::due);
+        [ping, probe, self.isolation.due()].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+impl Liveness {
+    /// Returns the number that the answer to the open ping must contain.
+    pub(crate) fn challenge(&self) -> Option<u64> {
+        self.ping.as_ref().map(LeaderPing::challenge)
+    }
+
+    /// Reports the leader dead to all.
+    pub(crate) fn declare_dead(&mut self, of: MemberId, context: &Context, emit: &mut Emit) {
+        self.probe.as_mut().expect("many members").declare_dead(of, context, emit);
+    }
+}

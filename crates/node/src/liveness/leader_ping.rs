@@ -1,0 +1,78 @@
+//! A ping to a leader whose host refuses connections.
+//!
+//! Purpose     the leader's process may be dead, or a firewall may answer for it. A sealed datagram
+//!             decides: only the leader itself can answer it
+//! Inputs      refused connections to the leader, its answers, time
+//! Outputs     a ping; the leader that did not answer
+//! Owns        the open ping ([`LeaderPing`])
+//! Invariants  a leader is marked dead only if it did not answer in time and is still the leader
+
+use hustings_protocol::{Duration, Instant, MemberId};
+
+use crate::node::{Context, Emit};
+
+/// A live leader answers within this many round trips, and within [`LEAST_WAIT`] at least.
+const ROUND_TRIPS: u64 = 2;
+const LEAST_WAIT: Duration = Duration::from_millis(1);
+
+/// The open ping, before the leader is taken to be dead.
+pub(super) struct LeaderPing {
+    of: MemberId,
+    /// The number that the answer must contain.
+    challenge: u64,
+    until: Instant,
+}
+
+impl LeaderPing {
+    pub(super) fn of(&self) -> MemberId {
+        self.of
+    }
+
+    pub(super) fn due(&self) -> Instant {
+        self.until
+    }
+
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.until <= now
+    }
+
+    #[cfg(test)]
+    pub(super) fn challenge(&self) -> u64 {
+        self.challenge
+    }
+}
+
+/// Pings the leader `id`, whose host refuses connections after `round_trip`, unless that was done.
+pub(super) fn begin(
+    ping: &mut Option<LeaderPing>,
+    id: MemberId,
+    round_trip: Duration,
+    context: &Context,
+    emit: &mut Emit,
+) {
+    let leader = context.leader_elsewhere().filter(|(leader, _)| *leader == id);
+    if let Some((_, address)) = leader
+        && ping.as_ref().is_none_or(|it| it.of != id)
+        && let Some(challenge) = emit.entropy.next()
+    {
+        let until = context.now + (round_trip * ROUND_TRIPS).max(LEAST_WAIT);
+        *ping = Some(LeaderPing { of: id, challenge, until });
+        emit.knock(context, id, address, challenge);
+    }
+}
+
+/// Notes that `from` answered a challenge. Returns true if it was the open ping's.
+pub(super) fn ends(
+    ping: &mut Option<LeaderPing>,
+    from: MemberId,
+    challenge: u64,
+    context: &Context,
+) -> bool {
+    let is_it = |it: &mut LeaderPing| it.of == from && it.challenge == challenge;
+    let ended = ping.take_if(is_it).is_some();
+    if ended {
+        let group = &context.config.name;
+        tracing::debug!("group `{group}`: {from:?} refuses connections but is there");
+    }
+    ended
+}

@@ -1,0 +1,353 @@
+//! Probes of the leader of a group with partial views.
+//!
+//! Purpose     detects that the leader is gone; a failure detector would need it in every view
+//! Inputs      nominations, answers, indirect probes, `Dead` and `Alive` messages, time
+//! Outputs     probes, `Dead` and `Alive` broadcasts, tombstones in the partial view
+//! Owns        the open probe, indirect probes for other members, death reports that may be refuted
+//! Invariants  a member is gone in one incarnation only, after its goodbye or an unrefuted report
+//!
+//! Followers probe in turn, each rarely: together about as often as the protocol has them check for
+//! agreement. A follower without an answer asks a few others to probe. Without any answer, it
+//! reports the leader dead to all. A leader that learns of its own death starts a new incarnation,
+//! and says so. A broken lifeline, which few hold here, leads to the same. A wrong report costs one
+//! election; tenure decides what a leader may do.
+
+use std::net::SocketAddr;
+
+use hustings_protocol::{Duration, Instant, MemberId, probabilistic};
+use rand_core::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::config::ProtocolConfig;
+use crate::frame::Body;
+use crate::identity::Incarnation;
+use crate::membership::PartialView;
+use crate::node::{Admitted, Context, Emit, Event, Route};
+
+/// The time to wait for an answer: this many message bounds, but at least [`LEAST_WAIT`] for busy
+/// hosts.
+const ANSWER_BOUNDS: u64 = 10;
+const LEAST_WAIT: Duration = Duration::from_millis(50);
+
+/// Direct probes, then requests to helpers. With 10 % loss, one probed live leader in ten
+/// million is taken for dead.
+const KNOCKS: u8 = 4;
+const DOUBTS: u8 = 2;
+
+/// The time for a refutation, in spreads: one for the report, one for the refutation.
+const OBJECTION_SPREADS: u64 = 2;
+
+/// The number of times that news for all is sent, a spread apart.
+const TIMES: u8 = 3;
+
+/// The most indirect probes, and the most death reports, that are remembered.
+const MOST: usize = 64;
+
+/// The state of leader probing at one member.
+pub(super) struct LeaderProbe {
+    wait: Duration,
+    spread: Duration,
+    /// The time between two probes of all followers together.
+    every: Duration,
+    next_at: Option<Instant>,
+    probe: Option<Probe>,
+    indirect: Vec<IndirectProbe>,
+    reports: Vec<DownReport>,
+    repeats: Vec<Repeat>,
+    rng: Xoshiro256PlusPlus,
+}
+
+struct Probe {
+    of: MemberId,
+    /// The number that its answer must contain.
+    challenge: u64,
+    steps: u8,
+    step_at: Instant,
+}
+
+/// A probe for another member, which got no answer.
+struct IndirectProbe {
+    of: MemberId,
+    challenge: u64,
+    asker: (MemberId, SocketAddr),
+    until: Instant,
+}
+
+/// A death report that may be refuted.
+struct DownReport {
+    of: MemberId,
+    incarnation: Incarnation,
+    since: Instant,
+    until: Instant,
+}
+
+struct Repeat {
+    what: News,
+    times: u8,
+    at: Instant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum News {
+    Dead { of: MemberId, incarnation: Incarnation },
+    Alive,
+}
+
+impl LeaderProbe {
+    pub(super) fn new(config: &probabilistic::Config, rng: Xoshiro256PlusPlus) -> Self {
+        Self {
+            wait: (config.hop * ANSWER_BOUNDS).max(LEAST_WAIT),
+            spread: config.spread,
+            every: config.check.unwrap_or(config.spread),
+            next_at: None,
+            probe: None,
+            indirect: Vec::new(),
+            reports: Vec::new(),
+            repeats: Vec::new(),
+            rng,
+        }
+    }
+
+    pub(super) fn due(&self) -> Option<Instant> {
+        let probe = self.probe.as_ref().map(|it| it.step_at);
+        let reports = self.reports.iter().map(|it| it.until);
+        let repeats = self.repeats.iter().map(|it| it.at);
+        let times = self.next_at.into_iter().chain(probe);
+        times.chain(reports).chain(repeats).min()
+    }
+
+    /// Returns the time of this member's next turn, of `size` members. The turns of all of them
+    /// follow each other at random.
+    fn turn(&mut self, now: Instant, size: u64) -> Instant {
+        let uniform = ((self.rng.next_u64() >> 11) as f64 + 1.0) * 2f64.powi(-53);
+        now + self.every.mul_f64(-uniform.ln() * size as f64)
+    }
+
+    fn say_again(&mut self, what: News, now: Instant) {
+        self.repeats.push(Repeat { what, times: TIMES - 1, at: now + self.spread });
+    }
+
+    fn next_turn(&mut self, context: &Context) {
+        let size = context.partial_view().map_or(1, PartialView::size_or_view);
+        self.next_at = Some(self.turn(context.now, size));
+    }
+}
+
+// Inputs.
+impl LeaderProbe {
+    pub(super) fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
+        match event {
+            Event::Timeout => self.on_timeout(context, emit),
+            Event::NomineeChanged { .. } => self.restart(context, emit),
+            Event::LeaderMet(_) => self.join(context),
+            Event::TakenForDead if self.repeats.iter().all(|it| it.what != News::Alive) => {
+                self.say_alive(context, emit);
+            }
+            Event::SayAlive => self.say_alive(context, emit),
+            Event::LeaveElection => self.say_goodbye(context, emit),
+            Event::ProtocolSlowed => {
+                if let ProtocolConfig::Probabilistic(protocol) = context.config.protocol {
+                    self.spread = protocol.spread;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Handles a request to probe another member, or the answer to one.
+    pub(super) fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+        match heard.frame.body {
+            Body::IndirectProbe { of } => {
+                let asker = (heard.frame.sender.id, heard.address);
+                self.on_indirect_probe(asker, of, context, emit);
+            }
+            // The probed member answered another member.
+            Body::IndirectAck { of } if self.probe.take_if(|it| it.of == of).is_some() => {
+                self.next_turn(context);
+            }
+            _ => {}
+        }
+    }
+
+    /// Starts anew for another nominee.
+    fn restart(&mut self, context: &Context, emit: &mut Emit) {
+        if context.partial_view().is_none() {
+            return;
+        }
+        let elsewhere = context.nominee.filter(|_| !context.is_nominee());
+        // A leader may have died before its election. A member without its address has to ask.
+        let is_close = elsewhere.is_some_and(|leader| context.is_among_few(leader));
+        let is_soon = is_close || context.nominee_at.is_none();
+        self.probe = None;
+        self.next_at = None;
+        match elsewhere {
+            Some(_) if is_soon => self.next_at = Some(context.now + self.wait),
+            Some(_) => self.next_turn(context),
+            None => {}
+        }
+        if context.is_nominee() {
+            self.say_alive(context, emit); // it may be in no partial view
+        }
+    }
+
+    /// Postpones the probe to this member's turn, now that the leader's address is known. The few
+    /// members that watch it closely probe at once.
+    fn join(&mut self, context: &Context) {
+        let is_close = context.nominee.is_some_and(|leader| context.is_among_few(leader));
+        if self.probe.is_none() && !is_close {
+            self.next_turn(context);
+        }
+    }
+
+    /// Announces that this member is alive: after it was taken for dead, or because it leads.
+    /// Members that do not know it would neither elect nor follow it, while others do, and no round
+    /// would end well.
+    fn say_alive(&mut self, context: &Context, emit: &mut Emit) {
+        emit.broadcast(context, &Body::Alive { priority: context.me.priority });
+        self.repeats.retain(|it| it.what != News::Alive);
+        self.say_again(News::Alive, context.now);
+    }
+
+    /// Notes that `id` answered a challenge, and tells the members for which it was probed. Any
+    /// other frame may be a recording. Returns true if the challenge was a probe.
+    pub(super) fn ends(
+        &mut self,
+        id: MemberId,
+        challenge: u64,
+        context: &Context,
+        emit: &mut Emit,
+    ) -> bool {
+        let is_own = |it: &mut Probe| it.of == id && it.challenge == challenge;
+        let ends_probe = self.probe.take_if(is_own).is_some();
+        if ends_probe {
+            self.next_turn(context);
+        }
+        let is_over = |it: &mut IndirectProbe| it.of == id && it.challenge == challenge;
+        let mut ends_indirect = false;
+        for ended in self.indirect.extract_if(.., is_over) {
+            let (asker, address) = ended.asker;
+            emit.send_to(context, asker, Route::To(address), &Body::IndirectAck { of: id });
+            ends_indirect = true;
+        }
+        ends_probe || ends_indirect
+    }
+
+    /// Probes `of` for a member that gets no answer from it.
+    fn on_indirect_probe(
+        &mut self,
+        asker: (MemberId, SocketAddr),
+        of: MemberId,
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        if of == context.me.id {
+            let (asker, address) = asker;
+            emit.send_to(context, asker, Route::To(address), &Body::IndirectAck { of });
+            return;
+        }
+        let until = context.now + self.wait * u64::from(2 * DOUBTS);
+        self.indirect.retain(|it| it.until > context.now);
+        if self.indirect.len() < MOST
+            && let Some(challenge) = emit.entropy.next()
+        {
+            self.indirect.push(IndirectProbe { of, challenge, asker, until });
+            emit.knock_at(context, of, challenge);
+        }
+    }
+
+    /// Takes a member for gone, unless it refutes the report in time.
+    pub(super) fn mourn(&mut self, of: MemberId, incarnation: Incarnation, context: &Context) {
+        let is_buried = |view: &PartialView| view.has_buried(of, incarnation);
+        let is_known =
+            context.partial_view().is_none_or(is_buried) || outlives(of, incarnation, context);
+        if !is_known && self.reports.len() < MOST && self.reports.iter().all(|it| it.of != of) {
+            let (since, until) = (context.now, context.now + self.spread * OBJECTION_SPREADS);
+            self.reports.push(DownReport { of, incarnation, since, until });
+        }
+    }
+
+    /// Reports a member dead to all, unless it was reported already. Here too it may refute.
+    pub(super) fn declare_dead(&mut self, of: MemberId, context: &Context, emit: &mut Emit) {
+        if self.reports.iter().any(|it| it.of == of) {
+            return;
+        }
+        let known = context.peers.get(of);
+        let incarnation = known.map_or(Incarnation(0), |peer| peer.incarnation);
+        emit.broadcast(context, &Body::Dead { of, incarnation: incarnation.0 });
+        self.say_again(News::Dead { of, incarnation }, context.now);
+        self.mourn(of, incarnation, context);
+    }
+
+    /// Tells all members that this one leaves, or with partial views they might elect it.
+    fn say_goodbye(&mut self, context: &Context, emit: &mut Emit) {
+        self.repeats.clear();
+        let (of, incarnation) = (context.me.id, context.incarnation.0);
+        emit.broadcast(context, &Body::Dead { of, incarnation });
+    }
+}
+
+// Time.
+impl LeaderProbe {
+    fn on_timeout(&mut self, context: &Context, emit: &mut Emit) {
+        let is_turn = self.next_at.take_if(|at| *at <= context.now).is_some();
+        for report in self.reports.extract_if(.., |it| it.until <= context.now) {
+            let DownReport { of, incarnation, since, .. } = report;
+            if !outlives(of, incarnation, context) {
+                emit.raise(Event::ReportExpired { of, incarnation, since });
+            }
+        }
+        self.repeat(context, emit);
+        let elsewhere = context.nominee.filter(|_| !context.is_nominee());
+        if let (true, Some(of)) = (is_turn, elsewhere)
+            && let Some(challenge) = emit.entropy.next()
+        {
+            self.probe = Some(Probe { of, challenge, steps: 0, step_at: context.now });
+        }
+        self.step(context, emit);
+    }
+
+    fn repeat(&mut self, context: &Context, emit: &mut Emit) {
+        for repeat in self.repeats.iter_mut().filter(|it| it.at <= context.now) {
+            repeat.times -= 1;
+            repeat.at = context.now + self.spread;
+            let body = match repeat.what {
+                News::Dead { of, incarnation } => Body::Dead { of, incarnation: incarnation.0 },
+                News::Alive => Body::Alive { priority: context.me.priority },
+            };
+            emit.broadcast(context, &body);
+        }
+        self.repeats.retain(|it| it.times > 0);
+    }
+
+    /// Probes the leader directly, then through helpers, then reports it dead.
+    fn step(&mut self, context: &Context, emit: &mut Emit) {
+        let Some(probe) = self.probe.as_mut().filter(|it| it.step_at <= context.now) else {
+            return;
+        };
+        let (of, challenge) = (probe.of, probe.challenge);
+        if context.nominee != Some(of) {
+            (self.probe, self.next_at) = (None, None);
+            return;
+        }
+        probe.steps += 1;
+        let is_direct = probe.steps <= KNOCKS;
+        probe.step_at = match is_direct {
+            true => context.now + self.wait,
+            false => context.now + self.wait * 2,
+        };
+        if is_direct {
+            emit.knock_at(context, of, challenge);
+        } else if probe.steps <= KNOCKS + DOUBTS {
+            emit.raise(Event::ProbeThroughOthers(of));
+            emit.knock_at(context, of, challenge);
+        } else {
+            self.probe = None;
+            tracing::info!("group `{}`: the leader answers nobody", context.config.name);
+            self.declare_dead(of, context, emit);
+        }
+    }
+}
+
+fn outlives(id: MemberId, incarnation: Incarnation, context: &Context) -> bool {
+    context.peers.get(id).is_some_and(|peer| peer.incarnation > incarnation)
+}

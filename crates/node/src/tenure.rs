@@ -1,0 +1,548 @@
+//! Tenure: the nominee asks the authority, and leads only while the authority grants it tenure.
+//!
+//! Purpose     turns a nomination into tenure, and releases tenure when the work under it has
+//!             stopped
+//! Inputs      nominations, messages of voters, lease events, completed writes, time
+//! Outputs     messages to voters, `Holds` broadcasts, the published fence, refusals, log lines
+//! Owns        [`Tenure`]: the authority, the fence shown to the user, the voters, transfers, the
+//!             voter query
+//! Invariants  the published fence is one that the authority holds now. A member that is leaving
+//!             starts no work, and releases tenure only when its work has stopped: otherwise
+//!             another could start too early
+//!
+//! If the protocol keeps a working leader, a holder goes on although the election names another
+//! member. The election may name several in a row before it settles, and each of them waits.
+//! Otherwise, and when a holder steps down, it stops first: the user learns that the member does
+//! not lead, the work stops, and only then is tenure released.
+
+mod authority_mismatch;
+mod holder;
+mod last_will;
+mod refusals;
+mod stand_aside;
+mod tenure_status;
+#[cfg(test)]
+mod test_access;
+mod transfer;
+mod voter;
+mod voter_latency;
+mod voter_query;
+mod waiters;
+
+use std::collections::VecDeque;
+
+use hustings_protocol::tenure::{Fence, Message, Request};
+use hustings_protocol::{Duration, Instant, MemberId};
+use tokio::sync::watch;
+
+use crate::authority::LastWill;
+use crate::authority::in_flight::InFlight;
+use crate::authority::quorum::Act;
+use crate::authority::{Authority, LeaseEvent, LeaseWatch};
+use crate::control::Resignation;
+use crate::frame::{Body, Sender};
+use crate::leadership::Mode;
+use crate::node::{
+    Admitted, Component, Context, Emit, Event, Participation, StepDownCause, TenureFacts,
+};
+use crate::seal::Rejected;
+use authority_mismatch::AuthorityMismatch;
+use holder::{Holder, TELL_AGAIN};
+pub(crate) use last_will::LAST_NUMBER;
+use last_will::Sealed;
+use stand_aside::StandAside;
+pub use tenure_status::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
+pub use transfer::Transferee;
+use transfer::{PendingLookup, Transfer, TransferGrace};
+use voter::Voter;
+use voter_latency::VoterLatency;
+use voter_query::VoterQueryRound;
+use waiters::Waiters;
+
+/// The time that a nominee may be without tenure before it reports why.
+pub(crate) const EXPLAIN_EVERY: Duration = Duration::from_secs(3);
+
+/// The state of a member on its way to tenure, and under it.
+pub(crate) struct Tenure {
+    authority: Authority,
+    in_flight: InFlight,
+    /// The holder is no longer named: it releases tenure when its work has stopped.
+    is_leaving: bool,
+    /// The fence that was released, although the store may not know yet.
+    given_up: Option<Fence>,
+    /// The member holds tenure although the election names another member, which waits.
+    holds_unelected: bool,
+    /// The member for which tenure is given up, if not for the nominee.
+    transferee: Option<MemberId>,
+    /// The fence that the user was shown.
+    fence: Option<Fence>,
+    /// The last other member that announced tenure.
+    holder: Option<Holder>,
+    tell_at: Option<Instant>,
+    /// The time to report why the nominee has no tenure.
+    explain_at: Option<Instant>,
+    /// The time since which the election names this member and it has no tenure.
+    lacks_since: Option<Instant>,
+    stand_aside: StandAside,
+    /// Set while a transferee may take tenure first.
+    transfer_grace: Option<TransferGrace>,
+    /// This member is a transferee, and asks for tenure until then, named or not.
+    receives_transfer_until: Option<Instant>,
+    /// This tenure came by a transfer. It stays, even if better candidates take over in this group.
+    by_transfer: bool,
+    waiters: Waiters,
+    voters: Vec<Voter>,
+    voter_latency: VoterLatency,
+    refusals: VecDeque<Refusal>,
+    /// The reason why this member takes no tenure from its store, while it does not.
+    shut_out: Option<Refusal>,
+    /// The end of this process's last pause, and its length.
+    paused: Option<(Instant, Duration)>,
+    authority_mismatch: AuthorityMismatch,
+    last_will: watch::Sender<LastWill>,
+    /// The content of the current last will; `None` while there is none.
+    worded: Option<Sealed>,
+    transfer: Option<Transfer>,
+    /// Requested transferees from which no frame has arrived yet.
+    pending_lookups: Vec<PendingLookup>,
+    voter_query: Option<VoterQueryRound>,
+    /// The facts that the other components know.
+    shown: TenureFacts,
+}
+
+impl Tenure {
+    pub(crate) fn new(authority: Authority, in_flight: InFlight) -> Self {
+        Self {
+            voters: authority.voters().map(Voter::new).collect(),
+            authority,
+            in_flight,
+            is_leaving: false,
+            given_up: None,
+            holds_unelected: false,
+            transferee: None,
+            fence: None,
+            holder: None,
+            tell_at: None,
+            explain_at: None,
+            lacks_since: None,
+            stand_aside: StandAside::default(),
+            transfer_grace: None,
+            receives_transfer_until: None,
+            by_transfer: false,
+            waiters: Waiters::default(),
+            voter_latency: VoterLatency::default(),
+            refusals: VecDeque::new(),
+            shut_out: None,
+            paused: None,
+            authority_mismatch: AuthorityMismatch::default(),
+            last_will: watch::Sender::default(),
+            worded: None,
+            transfer: None,
+            pending_lookups: Vec::new(),
+            voter_query: None,
+            shown: TenureFacts::default(),
+        }
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        match self.authority {
+            Authority::Nobody => Mode::Advisory,
+            _ => Mode::Fenced,
+        }
+    }
+
+    pub(crate) fn voters(&self) -> impl Iterator<Item = MemberId> {
+        self.voters.iter().map(|it| it.id)
+    }
+
+    /// Returns the watch on this member's lease, if the group has an authority.
+    pub(crate) fn lease_watch(&self) -> Option<LeaseWatch> {
+        self.authority.lease_watch()
+    }
+
+    /// Returns the count of work in progress under tenure.
+    pub(crate) fn in_flight(&self) -> InFlight {
+        self.in_flight.clone()
+    }
+
+    /// Waits until the store knows of a release by this member, if there is a store.
+    pub(crate) async fn finish(self) {
+        if let Authority::Store { lease_client, .. } = self.authority {
+            lease_client.finish().await;
+        }
+    }
+
+    /// Shows the other components what has changed.
+    fn show(&mut self, emit: &mut Emit) {
+        let facts = TenureFacts {
+            fence: self.fence,
+            holder: self.holder.map(|it| (it.id, it.fence)),
+            receives_transfer: self.receives_transfer_until.is_some(),
+        };
+        if facts != self.shown {
+            self.shown = facts;
+            emit.raise(Event::TenureChanged(facts));
+        }
+    }
+}
+
+impl Component for Tenure {
+    fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
+        match event {
+            Event::TakePart => {
+                let acts = self.authority.start(context.now);
+                self.act_on_tenure(acts, context, emit);
+            }
+            Event::Timeout => self.on_timeout(context, emit),
+            Event::Heard(heard) => self.heard(heard, context, emit),
+            Event::NomineeChanged { was_named, .. } => {
+                if let Some(nominee) = context.nominee {
+                    self.doubt_holder(nominee, emit);
+                }
+                if context.is_nominee() != *was_named {
+                    self.nominate(context.is_nominee(), context, emit);
+                }
+            }
+            Event::Saved(done) => self.on_saved(done, context, emit),
+            Event::Lease(lease_event) => self.on_lease_event(lease_event, context, emit),
+            Event::WorkStopped => self.leave_tenure(context, emit),
+            Event::Ask(request) => self.ask_authority(*request, context, emit),
+            Event::Paused(span) => self.note_pause(*span, context),
+            Event::PeerMoved => self.word_last_words(context, emit),
+            Event::UnprovenHolder { member, fence, address } => {
+                self.tell_of_unproven(member, *fence, *address);
+            }
+            Event::GiveUpTenure => self.resign_tenure(context, emit),
+            Event::DisownTenure => self.disown_tenure(context),
+            Event::ForgetTransfers => self.forget_transfers(),
+            Event::StepDownOver => self.come_back(context, emit),
+            _ => return,
+        }
+        self.show(emit);
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        let times = [
+            self.authority.due(),
+            self.tell_at,
+            self.holder.map(|it| it.until),
+            self.transfer_grace.map(|it| it.until),
+            self.receives_transfer_until,
+            self.explain_at,
+            self.stand_aside.due(),
+            self.transfer.as_ref().and_then(Transfer::due),
+            self.pending_lookups.iter().map(PendingLookup::due).min(),
+        ];
+        times.into_iter().flatten().min()
+    }
+}
+
+// Inputs.
+impl Tenure {
+    fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+        let sender = &heard.frame.sender;
+        match heard.frame.body {
+            Body::Tenure { to, authority, message } => {
+                self.hear_tenure(heard, (to, authority), message, context, emit);
+            }
+            Body::Granted { longest_ns, question } => {
+                self.on_granted(sender.id, question, Duration(longest_ns));
+            }
+            Body::Released { authority } if self.shares_authority(sender, authority, context) => {
+                self.on_released(context, emit);
+            }
+            Body::Transfer { to, within_ns, fence, authority }
+                if self.shares_authority(sender, authority, context) =>
+            {
+                self.on_transfer((to, Duration(within_ns)), Fence(fence), context, emit);
+            }
+            Body::Holds { fence, lasts_ns, authority } => {
+                if self.shares_authority(sender, authority, context) {
+                    let fence = Fence(fence);
+                    self.authority.hear_fence(sender.id, authority, fence, lasts_ns > 0);
+                    if self.refuses_far_fence(sender.id, fence, context, emit) {
+                        return;
+                    }
+                    self.on_holds(sender.id, fence, Duration(lasts_ns), context, emit);
+                    self.yield_to_fence(sender.id, fence, context, emit);
+                    self.on_transfer_taken(sender.id, fence, context, emit);
+                    self.note_transferee(sender.id, fence, emit);
+                } else {
+                    self.tell_of_another_list(sender.name, Some(fence), lasts_ns > 0);
+                    if lasts_ns > 0 {
+                        self.note_other_holder(sender, context);
+                    }
+                }
+            }
+            Body::Hello { .. } | Body::Up => {
+                self.tell_newcomer(sender.id, heard.address, context, emit);
+            }
+            _ => {}
+        }
+    }
+
+    /// Handles a message of tenure. It is decoded here, once.
+    fn hear_tenure(
+        &mut self,
+        heard: &Admitted<'_>,
+        (to, authority): (MemberId, u64),
+        bytes: &[u8],
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        let sender = &heard.frame.sender;
+        let message = postcard::from_bytes::<Message>(bytes);
+        // Otherwise the message is for a member that the sender is looking for. A message that a
+        // member addresses to itself is for every voter.
+        let is_addressed = to == context.me.id || to == sender.id;
+        if !self.shares_authority(sender, authority, context) {
+            if let Ok(message) = &message {
+                self.hear_another_list(heard, (message, bytes), context, emit);
+            }
+            emit.counters.other_voters += u64::from(is_addressed);
+        } else if is_addressed {
+            self.on_tenure(sender, message.ok(), context, emit);
+        }
+    }
+
+    /// Handles that the election names this member, or no longer does.
+    fn nominate(&mut self, is_named: bool, context: &Context, emit: &mut Emit) {
+        if self.transfer.is_some() {
+            return; // the transferee gets the tenure, regardless of the nominee
+        }
+        let stays = self.holds_unelected || self.by_transfer;
+        let keeps = stays || context.config.protocol.keeps_leaders();
+        self.holds_unelected = !is_named && keeps && self.fence.is_some();
+        // A transferee may take the transferred tenure, regardless of the nominee.
+        let inherits = self.receives_transfer_until.is_some();
+        self.is_leaving = !is_named && !self.holds_unelected && !inherits;
+        self.explain_at = is_named.then(|| context.now + EXPLAIN_EVERY);
+        self.lacks_since = is_named.then_some(context.now);
+        self.begin_to_wait(context);
+        // While a transferee may take tenure, the nominee waits until that time has passed.
+        let may_ask = self.transfer_grace.is_none() || self.authority.holds(context.now).is_some();
+        match is_named {
+            true if may_ask => self.ask_authority(Request::Acquire, context, emit),
+            false if !inherits => self.ask_authority(Request::Withdraw, context, emit),
+            true | false => {}
+        }
+        self.leave_tenure(context, emit);
+        if self.holds_unelected {
+            self.tell_all(context, emit); // the others have just learnt of another nominee
+            self.tell_at = Some(context.now + TELL_AGAIN); // or are about to
+        }
+    }
+
+    /// Releases tenure, however it was gained, when the work has stopped.
+    fn resign_tenure(&mut self, context: &Context, emit: &mut Emit) {
+        self.holds_unelected = false;
+        self.receives_transfer_until = None;
+        self.is_leaving = true;
+        self.ask_authority(Request::Withdraw, context, emit);
+        self.leave_tenure(context, emit);
+    }
+
+    /// Passes a request to the authority.
+    fn ask_authority(&mut self, request: Request, context: &Context, emit: &mut Emit) {
+        let acts = self.authority.request(context.now, request);
+        self.act_on_tenure(acts, context, emit);
+        if let Request::Healthy(is_healthy) = request {
+            self.note_health(is_healthy, context);
+            self.pass_stand_aside(context, emit);
+        }
+    }
+
+    /// Releases tenure, if the member is leaving and its work has stopped.
+    fn leave_tenure(&mut self, context: &Context, emit: &mut Emit) {
+        let is_copied = matches!(context.participation, Participation::Copied(_));
+        if self.is_leaving && !is_copied && !self.in_flight.is_occupied() {
+            self.is_leaving = false;
+            self.given_up = self.authority.holds(context.now).map(|held| held.fence);
+            match self.transferee.take() {
+                Some(to) => {
+                    self.begin_transfer(to, context, emit);
+                    self.ask_authority(Request::Transfer { to }, context, emit);
+                }
+                None => {
+                    self.ask_authority(Request::Release, context, emit);
+                    // A voter receives no release from itself.
+                    self.tell_who_waits(|_| true, context, emit);
+                }
+            }
+        }
+    }
+
+    /// Drops tenure without a release, because a copy of this process holds the same tenure. It is
+    /// not released later either, nor when this process ends.
+    fn disown_tenure(&mut self, context: &Context) {
+        self.authority.forfeit(context.now);
+        self.fence = None;
+        self.last_will.send_replace(LastWill::default());
+    }
+
+    fn on_tenure(
+        &mut self,
+        sender: &Sender<'_>,
+        message: Option<Message>,
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        let mut voters = self.voters.iter_mut();
+        if let Some(voter) = voters.find(|it| it.id == sender.id) {
+            voter.heard = Some(context.now);
+            if let Some(took) = voter.asked.answered(context.now, Some(sender.incarnation())) {
+                self.check_voter_latency(took, context);
+            }
+        }
+        let Some(message) = message else {
+            if let Authority::Quorum(_) = self.authority {
+                emit.counters.reject(Rejected::Malformed);
+            }
+            return;
+        };
+        if self.answers_query(sender.id, &message, context) {
+            return;
+        }
+        self.answer_query(sender.id, &message, context, emit);
+        self.note_answer(sender.id, &message, context, emit);
+        let acts = match &mut self.authority {
+            Authority::Quorum(quorum) => quorum.hear(context.now, sender.id, message),
+            Authority::Nobody | Authority::Store { .. } => Vec::new(), // it uses another authority
+        };
+        self.act_on_tenure(acts, context, emit);
+        match message {
+            Message::Handover { .. } => self.note_transfer_received(context),
+            Message::Release { ballot } => self.on_release(sender.id, ballot, context, emit),
+            _ => {}
+        }
+    }
+
+    /// Handles the end of a voter's write to disk.
+    fn on_saved(&mut self, done: &Result<(), String>, context: &Context, emit: &mut Emit) {
+        if let Err(error) = done {
+            self.note_fault(error, context, emit);
+        }
+        let acts = self.authority.on_saved(context.now, done.is_ok());
+        self.act_on_tenure(acts, context, emit);
+        self.pass_stand_aside(context, emit);
+    }
+
+    /// Handles an event of an authority outside the loop.
+    fn on_lease_event(&mut self, event: &LeaseEvent, context: &Context, emit: &mut Emit) {
+        match event {
+            LeaseEvent::Refused(why) => self.note_refusal(why, context, emit),
+            LeaseEvent::ShutOut(why) => self.note_shut_out(why.as_deref(), context, emit),
+            LeaseEvent::Failed(why) => self.note_fault(why, context, emit),
+            // If the fence was known before the lease client showed its win, no member has yielded
+            // yet.
+            LeaseEvent::Contested { by, fence } if self.fence.is_some() => {
+                self.yield_to_fence(*by, *fence, context, emit);
+            }
+            LeaseEvent::OutOfReach { by, fence, reach } => {
+                self.note_far_fence(*by, *fence, *reach, context, emit);
+            }
+            LeaseEvent::Contested { .. } | LeaseEvent::Gained(_) | LeaseEvent::Lost(_) => {}
+        }
+        self.look_at_tenure(context, emit);
+        self.pass_stand_aside(context, emit);
+    }
+
+    fn on_timeout(&mut self, context: &Context, emit: &mut Emit) {
+        if self.holder.is_some_and(|it| it.until <= context.now) {
+            self.holder = None;
+            self.show(emit);
+        }
+        let was_stuck = self.authority.is_stuck();
+        let acts = self.authority.pass(context.now);
+        self.act_on_tenure(acts, context, emit);
+        let saves = self.authority.saves_since().is_some();
+        if !was_stuck && saves && self.authority.is_stuck() {
+            self.note_silent_disk(context, emit);
+        }
+        let is_due = |at: &mut Instant| *at <= context.now;
+        if self.explain_at.take_if(is_due).is_some() {
+            self.explain_silence(context, emit);
+        }
+        if self.transfer_grace.take_if(|it| it.until <= context.now).is_some() {
+            self.end_holding_back(context, emit);
+        }
+        if self.receives_transfer_until.take_if(is_due).is_some() {
+            self.end_inheritance(context, emit);
+        }
+        if self.tell_at.is_some_and(|at| at <= context.now) {
+            self.tell_all(context, emit);
+        }
+        self.pass_stand_aside(context, emit);
+        self.pass_transfer(context, emit);
+        self.pass_pending_lookups(context, emit);
+    }
+
+    /// Steps aside, because this member cannot hold tenure. What it holds is given up at once.
+    fn step_aside(&mut self, span: Duration, why: String, context: &Context, emit: &mut Emit) {
+        if !context.is_active() {
+            return;
+        }
+        let cause = StepDownCause::CannotHold;
+        emit.raise(Event::SteppingDown(cause));
+        self.resign_tenure(context, emit);
+        let why = Some(Resignation { why, is_failure: true });
+        emit.raise(Event::StepDown { span, cause, why, has_resigned: true });
+    }
+}
+
+// Actions.
+impl Tenure {
+    fn act_on_tenure(&mut self, acts: Vec<Act>, context: &Context, emit: &mut Emit) {
+        if !context.is_active() {
+            return; // of two processes with one name, only one may speak
+        }
+        for act in acts {
+            match act {
+                Act::Send { to, message } => {
+                    let decoded = postcard::from_bytes::<Message>(&message).ok();
+                    if let Some(decoded) = &decoded {
+                        self.note_waiter(to, decoded);
+                    }
+                    let is_question = decoded.is_some_and(|it| it.question().is_some());
+                    self.send_tenure(to, (&message, is_question), context, emit);
+                }
+                Act::Refused(refused) => {
+                    let why = self.in_words(refused, context);
+                    self.note_refusal(&why, context, emit);
+                    self.wait_longer(refused, context);
+                }
+            }
+        }
+        self.look_at_tenure(context, emit);
+    }
+
+    /// Publishes a change of tenure to the user and to the other members.
+    fn look_at_tenure(&mut self, context: &Context, emit: &mut Emit) {
+        self.word_last_words(context, emit);
+        let held = self.authority.holds(context.now).map(|held| held.fence);
+        // A member that is leaving still holds tenure, but may start no work.
+        let fence = held.filter(|it| !self.is_leaving && self.given_up != Some(*it));
+        if fence == self.fence {
+            return;
+        }
+        let before = std::mem::replace(&mut self.fence, fence);
+        self.holds_unelected = fence.is_some() && !context.is_nominee();
+        self.by_transfer = fence.is_some() && self.receives_transfer_until.is_some();
+        self.begin_to_wait(context);
+        self.show(emit);
+        match (before, fence) {
+            (_, Some(_)) => self.tell_all(context, emit),
+            (Some(fence), None) => {
+                if held.is_none() && !self.is_leaving {
+                    self.warn_of_loss(fence, context);
+                }
+                self.tell_at = None;
+                self.explain_at = context.is_nominee().then(|| context.now + EXPLAIN_EVERY);
+                self.lacks_since = context.is_nominee().then_some(context.now);
+                let held = self.holds(fence, Duration::ZERO);
+                emit.broadcast(context, &held);
+            }
+            (None, None) => {}
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The reasons for which a nominee has no tenure yet.
+//!
+//! Purpose     turns the refusals of voters into sentences with a remedy
+//! Inputs      the answers of voters
+//! Outputs     refusals for log and status
+//! Owns        the flags of each voter: not initialised, left behind, refuses the ttl
+//! Invariants  reports only; it decides nothing about tenure
+
+use hustings_protocol::tenure::{Fence, Message, Question, Refused, counter};
+use hustings_protocol::{Instant, MemberId};
+
+use super::{Refusal, Tenure};
+use crate::authority::era;
+use crate::config::AuthorityConfig;
+use crate::node::{Context, Emit};
+
+/// The number of refusals that the status shows.
+const MOST_REFUSALS: usize = 8;
+
+/// The highest fence that can ever be granted.
+const HIGHEST_FENCE: Fence = Fence(counter::last_of_era(counter::LAST_ERA << counter::COUNT_BITS));
+
+impl Tenure {
+    /// Adds a refusal to those that the status shows. Returns true if it is not the last one again.
+    fn enter_refusal(&mut self, at: Instant, why: &str) -> bool {
+        match self.refusals.back_mut() {
+            Some(last) if last.why == why => {
+                last.at = at;
+                last.times += 1;
+                false
+            }
+            Some(_) | None => {
+                if self.refusals.len() >= MOST_REFUSALS {
+                    self.refusals.pop_front();
+                }
+                let (why, times) = (why.to_owned(), 1);
+                self.refusals.push_back(Refusal { at, why, times });
+                true
+            }
+        }
+    }
+
+    /// Returns true if `by` announces a fence that cannot have been granted, compared with that of
+    /// the holder here. Such a fence ends no tenure: any process with the key can make one up. A
+    /// fence of a later era counts, because people begin eras.
+    pub(super) fn refuses_far_fence(
+        &mut self,
+        by: MemberId,
+        fence: Fence,
+        context: &Context,
+        emit: &mut Emit,
+    ) -> bool {
+        let holder = self.fence.or(self.holder.map(|it| it.fence));
+        let known = holder.filter(|it| counter::era_of(it.0) == counter::era_of(fence.0));
+        let reach = known.map(|it| Fence(counter::reach_of(it.0)));
+        let is_far = reach.is_some_and(|it| fence > it) || !counter::is_lawful(fence.0);
+        // A lease client judges by all that it knows, and reports it.
+        if is_far && !self.voters.is_empty() {
+            self.note_far_fence(by, fence, reach.unwrap_or(HIGHEST_FENCE), context, emit);
+        }
+        is_far
+    }
+
+    /// Counts a fence that another member announces and that no authority can have granted.
+    pub(super) fn note_far_fence(
+        &mut self,
+        by: MemberId,
+        fence: Fence,
+        reach: Fence,
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        emit.counters.far_fences += 1;
+        if emit.counters.far_fences == 1 {
+            tracing::warn!(
+                "group `{}`: `{}` is heard to hold fence {fence}, but no authority can have granted a fence above {reach} by now: it is ignored; \
+                 unless a store has counted that far, a member makes fences up: change the key on all members",
+                context.config.name,
+                context.describe(by).name
+            );
+        }
+    }
+
+    pub(super) fn note_refusal(&mut self, why: &str, context: &Context, emit: &mut Emit) {
+        let group = &context.config.name;
+        emit.counters.tenure_refusals += 1;
+        if !self.enter_refusal(context.now, why) {
+            return;
+        }
+        match self.authority.holds(context.now) {
+            Some(held) => {
+                let (fence, left) = (held.fence, (held.until - context.now).as_secs_f64());
+                tracing::warn!(
+                    "group `{group}`: still holds tenure with fence {fence}, for {left:.1} s unless it is renewed: {why}"
+                );
+            }
+            None => tracing::info!("group `{group}`: no tenure yet: {why}"),
+        }
+    }
+
+    /// Notes that this member takes no tenure from its store, so it cannot succeed a failed leader;
+    /// or, with `None`, that it does again.
+    pub(super) fn note_shut_out(&mut self, why: Option<&str>, context: &Context, emit: &mut Emit) {
+        let group = &context.config.name;
+        let was_shut_out = self.shut_out.is_some();
+        let Some(why) = why else {
+            self.shut_out = None;
+            tracing::info!("group `{group}`: takes tenure from its store again");
+            return;
+        };
+        emit.counters.tenure_refusals += 1;
+        self.enter_refusal(context.now, why);
+        self.shut_out = self.refusals.back().cloned();
+        match was_shut_out {
+            false => tracing::warn!(
+                "group `{group}`: takes no tenure from its store, so it cannot follow a leader that fails: {why}"
+            ),
+            true => tracing::info!("group `{group}`: still takes no tenure from its store: {why}"),
+        }
+    }
+
+    /// Reports that too few voters answer.
+    pub(super) fn note_silence(&mut self, why: &str, context: &Context, emit: &mut Emit) {
+        emit.counters.tenure_refusals += 1;
+        if self.enter_refusal(context.now, why) {
+            tracing::warn!("group `{}`: no tenure: {why}", context.config.name);
+        }
+    }
+
+    /// Reports a fault that needs a person's attention.
+    pub(super) fn note_fault(&mut self, why: &str, context: &Context, emit: &mut Emit) {
+        emit.counters.tenure_refusals += 1;
+        if self.enter_refusal(context.now, why) {
+            tracing::error!("group `{}`: {why}", context.config.name);
+        }
+    }
+
+    /// Notes from a voter's answer whether it can vote, and whether it grants the ttl that this
+    /// member asks for.
+    pub(super) fn note_answer(
+        &mut self,
+        from: MemberId,
+        message: &Message,
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        let mut voters = self.voters.iter_mut();
+        let Some(voter) = voters.find(|it| it.id == from) else {
+            return;
+        };
+        match *message {
+            // A majority has promised a counter that this voter cannot promise.
+            Message::Refusal {
+                question: Question::Propose { .. },
+                refused: Refused::OutOfReach { most },
+                ..
+            } => {
+                let was_behind = std::mem::replace(&mut voter.is_behind, true);
+                let why = left_behind(&voter.name, most);
+                if !was_behind {
+                    self.note_fault(&why, context, emit);
+                }
+            }
+            Message::Refusal { refused, .. } => {
+                voter.is_blank = refused == Refused::Uninitialised;
+                voter.refuses_ttl |= matches!(refused, Refused::TtlTooLong { .. });
+            }
+            Message::Would { .. } | Message::Promise { .. } => {
+                (voter.is_blank, voter.is_behind) = (false, false);
+            }
+            Message::Grant { .. } => {
+                (voter.is_blank, voter.is_behind, voter.refuses_ttl) = (false, false, false);
+            }
+            // no answers
+            Message::Ask { .. } | Message::Prepare { .. } | Message::Propose { .. } => {}
+            Message::Release { .. } | Message::Handover { .. } => {}
+        }
+    }
+
+    /// True if voters refuse this member's ttl and the rest is no majority. It then gets no tenure,
+    /// however long it waits.
+    pub(super) fn is_refused_its_ttl(&self, context: &Context) -> bool {
+        let AuthorityConfig::Quorum(quorum) = &context.config.authority else {
+            return false;
+        };
+        let others = self.voters.iter().filter(|it| !it.refuses_ttl);
+        others.count() < quorum.terms().majority() as usize
+    }
+
+    pub(super) fn in_words(&self, refused: Refused, context: &Context) -> String {
+        match refused {
+            Refused::Held { holder, .. } if holder == context.me.id => format!(
+                "`{}` holds it, which is this member's own name: its process before this one, or a namesake",
+                context.member
+            ),
+            Refused::Held { holder, .. } => format!("`{}` holds it", self.name_of(holder, context)),
+            Refused::Quarantined { lasts } => format!(
+                "voters have restarted, and what they granted before may last for {:.1} s yet",
+                lasts.as_secs_f64()
+            ),
+            Refused::Outrun => "another member tried at the same time".to_owned(),
+            Refused::TtlTooLong { max_ttl } => {
+                format!("voters grant {max_ttl} at most: give all members the same ttl")
+            }
+            Refused::Uninitialised => {
+                let blank = self.blank_voters(context).join(", ");
+                format!(
+                    "voters without a file that they can vote by: {blank}: each says in its log why; where it is missing or \
+                     damaged, run `hustings voter init`, once"
+                )
+            }
+            Refused::OutOfReach { most } if most == counter::last_of_era(most) => used_up(most),
+            Refused::OutOfReach { most } => format!(
+                "voters promise no counter above {most}, and a higher one was named: if this goes on, they were left behind: \
+                 run `hustings voter init` on their hosts, with their agents stopped"
+            ),
+        }
+    }
+
+    /// Returns the name of a member. A voter has one even if no frame of it has arrived.
+    pub(super) fn name_of(&self, id: MemberId, context: &Context) -> String {
+        let voter = self.voters.iter().find(|it| it.id == id);
+        voter.map_or_else(|| context.describe(id).name, |voter| voter.name.clone())
+    }
+
+    /// Returns the voters that were never initialised, as far as this member knows.
+    fn blank_voters(&self, context: &Context) -> Vec<&str> {
+        let is_blank = |id: MemberId| id == context.me.id && self.authority.longest_ttl().is_none();
+        let voters = self.voters.iter();
+        let blank = voters.filter(|it| it.is_blank || is_blank(it.id));
+        blank.map(|it| it.name.as_str()).collect()
+    }
+}
+
+/// The text for a voter that was away for too long, or while a new era began.
+fn left_behind(voter: &str, most: u64) -> String {
+    format!(
+        "voter `{voter}` was left behind, and does not vote: it promises no counter above {most}, and the others are beyond \
+         that: stop its agent, and run `hustings voter init` on its host"
+    )
+}
+
+/// The text for an era whose counters are used up.
+fn used_up(last: u64) -> String {
+    let era = era::of(last);
+    match era::after(last) {
+        Some(next) => format!(
+            "the counters of era {era} are used up, or nearly so: stop every member, and run `hustings voter init --era {next}` \
+             on every voter"
+        ),
+        None => format!(
+            "the counters of era {era}, the last one, are used up, or nearly so: see what the guide says about counters \
+             that are used up"
+        ),
+    }
+}

@@ -1,0 +1,99 @@
+//! The voters, as one member knows them, and messages to them.
+//!
+//! Purpose     sends a message of tenure to a voter where it is, or looks for it by all channels
+//! Inputs      messages to voters, the known addresses
+//! Outputs     `Tenure` frames, a log line when a voter is not found
+//! Owns        what is known of each voter ([`Voter`])
+//! Invariants  at most [`CALLS`] multicast calls to one voter within [`CALLS_IN`]
+
+use hustings_protocol::{Duration, Instant, MemberId};
+
+use super::Tenure;
+use super::voter_latency::Asked;
+use crate::frame::Body;
+use crate::node::{Context, Emit, Route};
+
+/// The most multicast calls to one voter within [`CALLS_IN`]: one attempt, and its end.
+const CALLS: u32 = 8;
+const CALLS_IN: Duration = Duration::from_millis(200);
+
+/// One voter.
+#[derive(Debug, Clone)]
+pub(super) struct Voter {
+    pub(super) name: String,
+    pub(super) id: MemberId,
+    pub(super) heard: Option<Instant>,
+    /// The first of the recent calls, and the number of calls since.
+    called: Option<(Instant, u32)>,
+    /// The voter's last answer says that it was never initialised.
+    pub(super) is_blank: bool,
+    /// The voter's last answer says that it cannot promise what a majority has promised.
+    pub(super) is_behind: bool,
+    /// The voter's last answer says that this member's ttl is longer than it grants.
+    pub(super) refuses_ttl: bool,
+    pub(super) asked: Asked,
+}
+
+impl Voter {
+    pub(super) fn new((name, id): (&String, MemberId)) -> Self {
+        Self {
+            name: name.clone(),
+            id,
+            heard: None,
+            called: None,
+            is_blank: false,
+            is_behind: false,
+            refuses_ttl: false,
+            asked: Asked::default(),
+        }
+    }
+}
+
+impl Tenure {
+    pub(super) fn send_tenure(
+        &mut self,
+        to: MemberId,
+        (message, is_question): (&[u8], bool),
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        // A voter that does not answer in time may have moved. It is also called by all channels
+        // while there is time left to renew.
+        let answer_within = context.config.authority.answer_within();
+        let mut is_silent = false;
+        let incarnation = context.peers.get(to).map(|it| it.incarnation);
+        let mut others = self.voters.iter_mut();
+        if let Some(voter) = others.find(|it| it.id == to)
+            && is_question
+        {
+            is_silent = answer_within.is_some_and(|it| voter.asked.waits(context.now) >= it);
+            voter.asked.ask(context.now, incarnation);
+        }
+        let body = Body::Tenure { to, authority: self.authority.id(), message };
+        if let Some(address) = context.address_of(to) {
+            emit.counters.tenure_sent += 1;
+            emit.send_to(context, to, Route::To(address), &body);
+            if !is_silent {
+                return;
+            }
+        }
+        let mut voters = self.voters.iter_mut();
+        let Some(voter) = voters.find(|it| it.id == to) else {
+            emit.broadcast(context, &body); // a transferee of which no frame has arrived
+            return;
+        };
+        let (since, times) = match voter.called {
+            Some((since, times)) if context.now - since < CALLS_IN => (since, times),
+            Some(_) | None => (context.now, 0),
+        };
+        if times < CALLS {
+            voter.called = Some((since, times + 1));
+            let is_news = voter.asked.call();
+            emit.counters.tenure_sent += 1;
+            emit.broadcast(context, &body);
+            if is_news {
+                self.tell_of_search(to, context);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The voter query: a voter that has lost its disk asks what the others have promised and granted.
+//!
+//! Purpose     gives a voter without a file what it needs before it may vote again
+//! Inputs      a query of the user, answers of voters
+//! Outputs     questions to all voters, answers to other members' queries, results for the caller
+//! Owns        the open query ([`VoterQueryRound`])
+//! Invariants  only answers with the number of a question count, and each question has a new random
+//!             number. Recorded answers to an earlier query do not count ([`VoterQuery`])
+//!
+//! A voter answers in two frames: its promise, and the longest ttl that it can ever have granted.
+//! The lost voter cannot have granted a longer ttl, because a majority would have had to grant it
+//! too.
+
+use std::net::SocketAddr;
+
+use hustings_protocol::tenure::{Message, QueryAnswer, Question, VoterQuery};
+use hustings_protocol::{Duration, MemberId};
+use tokio::sync::mpsc;
+
+use super::Tenure;
+use crate::control::{Promised, Told};
+use crate::frame::Body;
+use crate::node::{Admitted, Context, Emit, Route};
+
+/// A query, and the channel of the caller that waits for the answers.
+pub(super) struct VoterQueryRound {
+    answers: mpsc::UnboundedSender<Told>,
+    query: VoterQuery,
+}
+
+impl Tenure {
+    /// Asks all other voters, and sends their answers to `answers`.
+    pub(crate) fn voter_query(
+        &mut self,
+        answers: mpsc::UnboundedSender<Told>,
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        let Some(number) = emit.entropy.next() else {
+            tracing::error!(
+                "group `{}`: the operating system has no random numbers to give: the voters cannot be asked what they have \
+                 promised",
+                context.config.name
+            );
+            return;
+        };
+        let me = context.me.id;
+        let voters: Vec<MemberId> = self.voters().collect();
+        let others = voters.iter().copied().filter(|it| *it != me);
+        let others: Vec<MemberId> = others.collect();
+        let before = self.voter_query.take().map(|it| it.query);
+        let mut query = before.unwrap_or_else(|| VoterQuery::new(me, voters));
+        let question = crate::driver::encode(&query.ask(number));
+        self.voter_query = Some(VoterQueryRound { answers, query });
+        // The questions are for others. A process that uses this member's own name must hear of it
+        // too.
+        emit.broadcast(context, &Body::Up);
+        // A message to itself is for every voter, of this list or another. The known addresses of
+        // the voters may be wrong.
+        let body = Body::Tenure { to: me, authority: self.authority.id(), message: &question };
+        emit.broadcast(context, &body);
+        for voter in others {
+            self.send_tenure(voter, (&question, true), context, emit);
+        }
+    }
+
+    /// Sends `to` the longest ttl that this voter can have granted, if `message` is a voter query.
+    pub(super) fn answer_query(
+        &mut self,
+        to: MemberId,
+        message: &Message,
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        let (Some(question), Some(longest), Some(address)) =
+            (question_of(to, message), self.authority.longest_ttl(), context.address_of(to))
+        else {
+            return;
+        };
+        let body = Body::Granted { longest_ns: longest.0, question };
+        emit.send_to(context, to, Route::To(address), &body);
+    }
+
+    /// Handles a tenure message of a member with another list of voters.
+    ///
+    /// If it is a voter query, its sender is about to start anew, which must not ignore the
+    /// promises made here. A voter of this list repeats the question, and so shows that it exists.
+    /// If the message repeats a question of this member, its sender is such a voter of another
+    /// list. Any other message may be a recording, and does not count.
+    pub(super) fn hear_another_list(
+        &mut self,
+        heard: &Admitted<'_>,
+        (asked, message): (&Message, &[u8]),
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        let (sender, address) = (&heard.frame.sender, heard.address);
+        let number = question_of(context.me.id, asked);
+        let voter_query = self.voter_query.as_ref();
+        if voter_query.is_some_and(|it| number.is_some_and(|number| it.query.has_asked(number))) {
+            self.tell_of_another_list(sender.name, None, false);
+        }
+        let votes = context.votes();
+        if votes && question_of(sender.id, asked).is_some() {
+            let body = Body::Tenure { to: sender.id, authority: self.authority.id(), message };
+            emit.send_to(context, sender.id, Route::To(address), &body);
+        }
+    }
+
+    /// Tells the waiting caller about a member with another list of voters, or a store.
+    pub(super) fn tell_of_another_list(&self, member: &str, fence: Option<u64>, holds: bool) {
+        if let Some(voter_query) = &self.voter_query {
+            let member = member.to_owned();
+            // The caller may be gone.
+            let _ = voter_query.answers.send(Told::Another { member, fence, holds });
+        }
+    }
+
+    /// Tells the waiting caller about an unproven sender that claims tenure. The frame may be a
+    /// recording: the caller may refuse because of it, and do nothing else.
+    pub(super) fn tell_of_unproven(&self, member: &str, fence: u64, address: SocketAddr) {
+        if let Some(voter_query) = &self.voter_query {
+            let member = member.to_owned();
+            // The caller may be gone.
+            let _ = voter_query.answers.send(Told::Unproven { member, fence, address });
+        }
+    }
+
+    /// Notes the longest ttl that a member can have granted, in answer to a question.
+    pub(super) fn on_granted(&mut self, from: MemberId, question: u64, longest: Duration) {
+        if let Some(voter_query) = &mut self.voter_query {
+            voter_query.query.hear_longest_ttl(from, question, longest);
+        }
+    }
+
+    /// Returns true if `message` answers a voter query. An answer to the open one goes to the
+    /// caller.
+    pub(super) fn answers_query(
+        &mut self,
+        from: MemberId,
+        message: &Message,
+        context: &Context,
+    ) -> bool {
+        let name = self.name_of(from, context);
+        let Some(voter_query) = &mut self.voter_query else {
+            return false;
+        };
+        let is_answer = matches!(
+            message,
+            Message::Refusal {
+                ballot,
+                question: Question::Ask,
+                ..
+            } if ballot.counter == 0
+        );
+        let promised = match voter_query.query.hear(from, message) {
+            // The other frame of the answer was lost. The question is repeated.
+            None | Some(QueryAnswer { promised: Some(_), longest_ttl: None }) => return is_answer,
+            Some(QueryAnswer { promised: Some(counter), longest_ttl: Some(longest_ttl) }) => {
+                Some(Promised { counter, longest_ttl })
+            }
+            Some(QueryAnswer { promised: None, .. }) => None,
+        };
+        let told = Told::Voter { voter: name, promised };
+        // The caller may be gone.
+        let _ = voter_query.answers.send(told);
+        true
+    }
+}
+
+/// Returns the number of the question, if `message` is a voter query by `asker`.
+fn question_of(asker: MemberId, message: &Message) -> Option<u64> {
+    let (ballot, _) = message.question()?;
+    VoterQuery::number_of(message).filter(|_| ballot.owner.id == asker)
+}

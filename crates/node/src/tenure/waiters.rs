@@ -1,0 +1,101 @@
+//! Members that wait for tenure to become free.
+//!
+//! Purpose     a refused nominee waits until the holder's time is over. If the holder releases
+//!             tenure earlier, the voters that refused tell the nominee, which asks again at once
+//! Inputs      refusals that this voter sends, releases that it receives
+//! Outputs     `Released` messages
+//! Owns        the last members that this voter refused ([`Waiters`])
+//! Invariants  at most [`MOST`] members are kept. After a transfer only the transferee hears
+
+use hustings_protocol::MemberId;
+use hustings_protocol::tenure::{Ballot, Fence, Message, Refused, Request};
+
+use super::{Tenure, TransferGrace};
+use crate::frame::Body;
+use crate::node::{Context, Emit, Route};
+
+/// The most members that wait. The election names one at a time, and a transferee may wait beside
+/// it; the rest allows for disagreement.
+const MOST: usize = 4;
+
+/// The members that this voter refused recently because another member holds tenure.
+#[derive(Debug, Default)]
+pub(super) struct Waiters(Vec<MemberId>);
+
+impl Waiters {
+    fn note(&mut self, who: MemberId) {
+        self.0.retain(|it| *it != who);
+        if self.0.len() == MOST {
+            self.0.remove(0); // refused longest ago
+        }
+        self.0.push(who);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = MemberId> {
+        self.0.iter().copied()
+    }
+}
+
+impl Tenure {
+    /// Notes that this voter refuses `to` because another member holds tenure.
+    pub(super) fn note_waiter(&mut self, to: MemberId, answer: &Message) {
+        if let Message::Refusal { ballot, refused: Refused::Held { .. }, .. } = answer
+            && ballot.counter > 0
+        // a member that only asks for the state does not wait
+        {
+            self.waiters.note(to);
+        }
+    }
+
+    /// Handles a release by `from`. After a transfer only the transferee may ask, until it releases
+    /// tenure itself.
+    pub(super) fn on_release(
+        &mut self,
+        from: MemberId,
+        released: Ballot,
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        let is_heirs = |it: &mut TransferGrace| {
+            it.transferee == released.owner.id && it.fence < Fence(released.counter)
+        };
+        self.transfer_grace.take_if(is_heirs);
+        self.on_released(context, emit);
+        let transferee = self.transfer_grace.map(|it| it.transferee).or(self.transferee());
+        self.tell_who_waits(
+            |it| it != from && transferee.is_none_or(|transferee| transferee == it),
+            context,
+            emit,
+        );
+    }
+
+    pub(super) fn tell_who_waits(
+        &mut self,
+        is_to_know: impl Fn(MemberId) -> bool,
+        context: &Context,
+        emit: &mut Emit,
+    ) {
+        if !context.is_active() {
+            return; // of two processes with one name, only one may speak
+        }
+        let told: Vec<MemberId> = {
+            let waiters = &mut self.waiters.0;
+            waiters.extract_if(.., |it| is_to_know(*it)).collect()
+        };
+        let authority = self.authority.id();
+        for waiter in told {
+            if let Some(address) = context.address_of(waiter) {
+                emit.send_to(context, waiter, Route::To(address), &Body::Released { authority });
+            }
+        }
+    }
+
+    /// Asks for tenure again, if this member waits for it.
+    pub(super) fn on_released(&mut self, context: &Context, emit: &mut Emit) {
+        let transfer_grace = self.transfer.is_some() || self.transfer_grace.is_some();
+        let waits = context.is_nominee() || self.receives_transfer_until.is_some();
+        if waits && self.fence.is_none() && !transfer_grace {
+            self.ask_authority(Request::Acquire, context, emit);
+        }
+    }
+}
