@@ -157,7 +157,7 @@ impl<P: Protocol<Outcome = ElectionOutcome>> Trace<P> for Reports {
         match outcome {
             ElectionOutcome::Standing { .. } => self.calls.push(member),
             ElectionOutcome::Nominee(it) if it.id.0 == u64::from(member) => {
-                self.victories.push(member)
+                self.victories.push(member);
             }
             ElectionOutcome::Nominee(_)
             | ElectionOutcome::Vacant
