@@ -9,13 +9,10 @@
     reason = "chores run in the real world, and are timed by its clock"
 )]
 
-mod bench;
 mod deny;
-mod draws;
 mod field;
-mod model;
 mod packages;
-mod reign;
+mod programs;
 mod shell;
 mod steps;
 mod suites;
@@ -50,14 +47,14 @@ enum Chore {
     #[command(disable_help_flag = true)]
     Field(HandedOn),
     /// Search every run of tenure within the bounds of a model, and print the number of states
-    Model(model::Options),
+    Model(programs::ModelOptions),
     /// Run tenure under random faults from many seeds, and print the results
     #[command(disable_help_flag = true)]
     Storm(HandedOn),
     /// Hold thousands of probabilistic elections with tenure, and print their cost
-    Reign(reign::Options),
+    Reign(programs::ReignOptions),
     /// Hold fair draws over real sockets, and print their speed and their messages
-    Draws(draws::Options),
+    Draws(programs::DrawsOptions),
 }
 
 /// Arguments for another program, including `--help`.
@@ -70,12 +67,12 @@ struct HandedOn {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
         Chore::Test(options) => test_command::run(&options).map(|()| ExitCode::SUCCESS),
-        Chore::Bench => bench::run(),
+        Chore::Bench => programs::bench(),
         Chore::Field(handed_on) => field::run(&handed_on),
-        Chore::Model(options) => model::run(&options).map(|()| ExitCode::SUCCESS),
+        Chore::Model(options) => programs::model(&options).map(|()| ExitCode::SUCCESS),
         Chore::Storm(handed_on) => storm(&handed_on),
-        Chore::Reign(options) => reign::run(&options).map(|()| ExitCode::SUCCESS),
-        Chore::Draws(options) => draws::run(&options).map(|()| ExitCode::SUCCESS),
+        Chore::Reign(options) => programs::reign(&options).map(|()| ExitCode::SUCCESS),
+        Chore::Draws(options) => programs::draws(&options).map(|()| ExitCode::SUCCESS),
     };
     match outcome {
         Ok(code) => code,

@@ -13,9 +13,6 @@ mod first_call;
 pub mod http;
 mod lifeline;
 mod links;
-#[cfg(test)]
-#[path = "../../node/src/logged.rs"]
-mod logged;
 pub mod record;
 mod resolve;
 mod sockets;

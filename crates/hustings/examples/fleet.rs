@@ -28,7 +28,7 @@ use hustings::agent::CentreStatus;
 use hustings::agent::seal::Key;
 use hustings::protocol::council as protocol;
 use hustings::theory::council::optimum::Goal;
-use hustings::theory::council::top_up::recover;
+use hustings::theory::council::optimum::recover;
 use hustings::theory::council::{
     Algorithm, Cost, Election, Estimate, Knowledge, Loss, Seats, by_evidence,
 };

@@ -14,8 +14,6 @@ pub mod entropy;
 pub mod frame;
 pub mod identity;
 mod liveness;
-#[cfg(test)]
-mod logged;
 mod membership;
 mod multicast_probe;
 pub mod node;

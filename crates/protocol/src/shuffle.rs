@@ -21,17 +21,18 @@
 //! link back. It needs no list of all members.
 
 mod known;
-mod message;
 
 pub use known::{Acquaintance, Acquaintances};
-pub use message::{Entry, MOST_EXCHANGED, Message};
 
 use rand_core::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::config::{ConfigError, require_some_time};
 use crate::inline_vec::InlineVec;
 use crate::mix64::fit;
-use crate::{Candidate, Duration, Input, Instant, Io, MemberId, NoOutcome, Protocol, ViewChange};
+use crate::{
+    Candidate, Duration, Input, Instant, Io, MemberId, NoOutcome, Priority, Protocol, ViewChange,
+};
 use known::Known;
 
 /// The parameters of the shuffle. The same for all members.
@@ -77,6 +78,52 @@ impl Config {
     /// and a half times `room` periods, even at a loss of a fifth.
     fn limit(&self) -> Duration {
         self.period * u64::from(self.room) * 2
+    }
+}
+
+/// The greatest number of entries in a message.
+pub const MOST_EXCHANGED: usize = 8;
+
+/// An entry about a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The member, with its priority.
+    pub candidate: Candidate,
+    /// The time since the member itself reported this.
+    pub age: Duration,
+}
+
+/// The messages of the shuffle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// Offers the sender and some entries, and asks for as many.
+    Offer {
+        /// The number of the offer at its sender.
+        number: u32,
+        /// The sender's priority.
+        #[serde(alias = "merit")]
+        priority: Priority,
+        /// Some of the members that the sender knows.
+        entries: InlineVec<Entry, MOST_EXCHANGED>,
+    },
+    /// Answers an offer.
+    Answer {
+        /// The number of the offer.
+        number: u32,
+        /// Some of the members that the sender knows.
+        entries: InlineVec<Entry, MOST_EXCHANGED>,
+    },
+}
+
+impl crate::Message for Message {
+    const KINDS: &'static [&'static str] = &["offer", "answer"];
+
+    #[inline]
+    fn kind(&self) -> usize {
+        match self {
+            Self::Offer { .. } => 0,
+            Self::Answer { .. } => 1,
+        }
     }
 }
 

@@ -26,17 +26,17 @@
 
 mod announce;
 mod bully;
-mod classic;
 mod rings;
 
 use std::fmt::Debug;
 
-use hustings_protocol::{Duration, Priority, Protocol, Simulated};
+use hustings_protocol::{Duration, Instant, Message, Priority, Protocol, Simulated};
 use serde::Serialize;
 
 use crate::measure::{Account, Metric};
-use crate::trial::{Churn, Course, Run};
-use crate::{Boot, Detection, Scenario, Seeds, Trace};
+use crate::statistics::Kind;
+use crate::trial::{Churn, Course, End, Run};
+use crate::{Boot, Detection, Scenario, Seeds, Silent, Trace};
 pub use announce::{
     AnnounceListening, Announcing, BEST_PRIORITY, Onlooker, PriorityKind, Schedule, Story,
     Suppressing,
@@ -110,4 +110,46 @@ pub type AccountOf<E> = <<E as Election>::Observer as Observer<<E as Election>::
 /// Returns the time that an election timeout adds to [`Election::long_enough`].
 fn slack(election_timeout: Option<Duration>) -> Duration {
     election_timeout.map_or(Duration::ZERO, |election_timeout| election_timeout * 10)
+}
+
+impl<P: Simulated> Observer<P> for Silent {
+    type Account = Run;
+
+    /// Always false, because the group comes to rest by itself.
+    fn has_seen_the_end(&self) -> bool {
+        false
+    }
+
+    fn account(self, run: Run) -> Run {
+        run
+    }
+}
+
+/// The metrics of elections that come to rest: the rings and the bully protocol.
+fn metrics_at_rest<P: Simulated>() -> Vec<Metric<Run>> {
+    let unicasts = |run: &Run| run.summary.tally.unicasts.iter().sum::<u64>() as f64;
+    let multicasts = |run: &Run| run.summary.tally.multicasts.iter().sum::<u64>() as f64;
+    let mut metrics = vec![
+        Metric::number("messages", move |run| unicasts(run) + multicasts(run)),
+        Metric::number("unicasts", unicasts),
+        Metric::number("multicasts", multicasts),
+    ];
+    let kinds = P::Message::KINDS.iter().enumerate();
+    metrics.extend(kinds.map(|(index, kind)| {
+        Metric::number(format!("messages_{kind}"), move |run: &Run| {
+            let tally = &run.summary.tally;
+            (tally.unicasts[index] + tally.multicasts[index]) as f64
+        })
+    }));
+    metrics.extend([
+        Metric::number("rounds", |run: &Run| f64::from(run.summary.tally.rounds)),
+        Metric::new("delay", Kind::Number, |run: &Run| {
+            run.summary.known_at.map(Instant::as_secs_f64)
+        }),
+        Metric::share("strong_success", |run: &Run| run.summary.strong_success),
+        Metric::new("weak_success", Kind::Fraction, |run: &Run| Some(run.summary.weak_success)),
+        Metric::share("elected_best", |run: &Run| run.summary.elected_best),
+        Metric::share("finished", |run: &Run| run.end == End::AtRest),
+    ]);
+    metrics
 }

@@ -18,6 +18,7 @@
 
 mod command;
 pub mod line_reader;
+mod logged;
 pub mod observe;
 mod process;
 mod processes;
@@ -28,6 +29,7 @@ mod server;
 pub use command::{
     Outcome, TIED, command, find_program, finish, in_namespace, run, run_together, this_program,
 };
+pub use logged::logged;
 pub use process::Process;
 pub use processes::{Line, Processes};
 pub use program::Program;

@@ -1,4 +1,5 @@
-//! The binomial distribution, as a list of weights.
+//! Repeated independent events: the binomial distribution as a list of weights, and the
+//! probabilities of none and of any.
 
 /// Weights below this part of the greatest are left out: together they weigh less than a rounding
 /// error.
@@ -72,6 +73,17 @@ pub(crate) fn law_in_steps(trials: u64, chance: f64, beyond: u64) -> Vec<(u64, f
         *weight /= total;
     }
     law
+}
+
+/// `(1 - chance)^power`, to full precision for a small chance and a large power. A chance that
+/// rounding has put above 1 counts as 1.
+pub(crate) fn complement_to(chance: f64, power: f64) -> f64 {
+    if power == 0.0 { 1.0 } else { (power * (-chance.min(1.0)).ln_1p()).exp() }
+}
+
+/// `1 - (1 - chance)^power`, to full precision: at least one of `power` independent chances.
+pub(crate) fn any_of(chance: f64, power: f64) -> f64 {
+    if power == 0.0 { 0.0 } else { -(power * (-chance.min(1.0)).ln_1p()).exp_m1() }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //!
 //! In the last round no bit has to be equal, so all reply, and 17 rounds are always enough.
 
-use crate::chance::complement_to;
+use crate::binomial::complement_to;
 
 /// The number of bits of a key.
 pub const BITS: i32 = 16;

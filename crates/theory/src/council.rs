@@ -17,7 +17,6 @@
 //! | [`by_evidence`] | | the same with the search of the field (ours) |
 //! | [`optimum`] | | the best `c`, for rounds, messages or a sum of both; for several cases |
 //! | [`rules`] | | the rules of an election with the best `c` |
-//! | [`top_up`] | | filling the empty seats of a council, or starting over |
 //! | [`limit`] | | elections among very many hosts |
 //! | [`misprints`] | (4), (12) to (16), (21), Fig. 13 | the wrong equations, and the bounds |
 //!
@@ -44,7 +43,6 @@ pub mod misprints;
 pub mod optimum;
 mod plain;
 pub mod rules;
-pub mod top_up;
 
 use draw::{Descend, Rules};
 pub use estimate::Estimate;

@@ -16,7 +16,7 @@
 //! These are the means of many members. Chance matters only at the beginning: the first phase dies
 //! out if too many of its first messages are lost ([`dies_out`]).
 
-use crate::chance::complement_to;
+use crate::binomial::complement_to;
 
 /// A group, and its forwarding parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]

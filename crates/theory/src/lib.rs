@@ -33,7 +33,6 @@ pub mod announce;
 mod binomial;
 pub mod bolot;
 pub mod bully;
-mod chance;
 pub mod council;
 pub mod epidemic;
 pub mod harmonic;

@@ -3,10 +3,10 @@
 use hustings_theory::council::estimate::{Estimate, by_pseudocode};
 use hustings_theory::council::limit;
 use hustings_theory::council::misprints;
+use hustings_theory::council::optimum::recover;
 use hustings_theory::council::optimum::{
     Goal, best_c, robust_c, rule_of_thumb_for_messages, rule_of_thumb_for_rounds, uncertain,
 };
-use hustings_theory::council::top_up::recover;
 use hustings_theory::council::{Algorithm, Election, Knowledge, Loss, Seats};
 
 const ALGORITHMS: [Algorithm; 5] = [

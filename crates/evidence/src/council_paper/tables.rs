@@ -10,9 +10,9 @@ use hustings_protocol::council::{
 use hustings_sim::Scratch;
 use hustings_sim::council::{CouncilTrial as Trial, Stay, keep, remembered};
 use hustings_sim::statistics::Sample;
+use hustings_theory::council::optimum::recover;
 use hustings_theory::council::optimum::{Goal, Optimum};
 use hustings_theory::council::rules::in_theory;
-use hustings_theory::council::top_up::recover;
 use hustings_theory::council::{Algorithm, Election, Estimate};
 
 use super::super::budget::{ExperimentError, Result, seed_of};

@@ -43,9 +43,9 @@ use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
 use crate::entropy::Entropy;
 use crate::frame::Frame;
 use crate::identity::{Incarnation, member_id};
-use crate::logged::logged;
 use crate::peer_table::Channel;
 use crate::seal::Rejected;
+use hustings_testkit::logged;
 
 const DELAY: Duration = Duration::from_micros(100);
 const ANNOUNCE: Duration = Duration::from_millis(100);

@@ -2,7 +2,7 @@
 
 use hustings_protocol::{Duration, Priority, bully};
 
-use super::{Election, classic, slack};
+use super::{Election, metrics_at_rest, slack};
 use crate::classics::{self, Best, BullyInitiator};
 use crate::measure::Metric;
 use crate::trial::{Course, Run};
@@ -64,6 +64,6 @@ impl Election for Bully {
     }
 
     fn metrics(&self, _: Course) -> Vec<Metric<Run>> {
-        classic::metrics::<Self::Protocol>()
+        metrics_at_rest::<Self::Protocol>()
     }
 }

@@ -2,7 +2,7 @@
 
 use hustings_protocol::{Duration, Priority, chang_roberts, modified_ring};
 
-use super::{Election, classic, slack};
+use super::{Election, metrics_at_rest, slack};
 use crate::classics::{self, Initiators, Order};
 use crate::measure::Metric;
 use crate::trial::{Course, Run};
@@ -102,7 +102,7 @@ impl Election for ChangRoberts {
     }
 
     fn metrics(&self, _: Course) -> Vec<Metric<Run>> {
-        classic::metrics::<Self::Protocol>()
+        metrics_at_rest::<Self::Protocol>()
     }
 }
 
@@ -153,6 +153,6 @@ impl Election for ModifiedRing {
     }
 
     fn metrics(&self, _: Course) -> Vec<Metric<Run>> {
-        classic::metrics::<Self::Protocol>()
+        metrics_at_rest::<Self::Protocol>()
     }
 }

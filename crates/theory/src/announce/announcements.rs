@@ -4,7 +4,7 @@
 //! the surplus `E[# consecutive lost]`.
 
 use super::{AnnounceModel, MulticastLoss};
-use crate::chance::any_of;
+use crate::binomial::any_of;
 use crate::harmonic::harmonic;
 
 /// A sum of falling terms ends when the next one is below this part of it.

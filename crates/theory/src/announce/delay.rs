@@ -3,7 +3,7 @@
 use super::announcements::surplus_announcements;
 use super::quadrature::integral;
 use super::{AnnounceModel, MulticastLoss, Variant};
-use crate::chance::{any_of, complement_to};
+use crate::binomial::{any_of, complement_to};
 
 /// Leadership delay (section 5.3.1; claims L1, L2, L3): from the start until every process has
 /// heard the leader.

@@ -25,7 +25,7 @@ use super::in_step;
 use super::quadrature::integral;
 use super::recurrence;
 use super::{AnnounceModel, MulticastLoss, Variant};
-use crate::chance::{any_of, complement_to};
+use crate::binomial::{any_of, complement_to};
 
 /// A sum over announcements ends when the remainder is below this part of it.
 const NEGLIGIBLE: f64 = 1e-14;

@@ -6,7 +6,7 @@
 
 use super::announcements::surplus_announcements;
 use super::{AnnounceModel, MulticastLoss, Variant, check_interval};
-use crate::chance::any_of;
+use crate::binomial::any_of;
 
 /// A sum over announcements ends when the remainder is below this part of one.
 const NEGLIGIBLE: f64 = 1e-15;

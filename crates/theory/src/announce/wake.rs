@@ -4,7 +4,7 @@
 //! Times are in units of the suppression interval `T_S`, so they run from 0 to 1.
 
 use super::quadrature::integral;
-use crate::chance::complement_to;
+use crate::binomial::complement_to;
 
 /// Below this rate the mean of the exponential distribution is taken from its series.
 const SERIES_BELOW: f64 = 1e-2;

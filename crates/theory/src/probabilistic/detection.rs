@@ -6,7 +6,7 @@
 
 use super::Model;
 use super::factors::e1;
-use crate::chance::{any_of, complement_to};
+use crate::binomial::{any_of, complement_to};
 
 /// `Pr_lb[E1] (1 - (1 - (1 - p_fail) (1 - p_mcastl)^(3K_2/2))^N)`: at least one of the `N` members
 /// has seen them all. The paper derives this; it holds if every member that notices re-initiates,

@@ -4,7 +4,7 @@
 //! loss each of its components comes to one choice, the best of its members'.
 
 use super::check_probability;
-use crate::chance::{any_of, complement_to};
+use crate::binomial::{any_of, complement_to};
 
 /// The probability that a choice of one of two relay members reaches the other: at least `v (1-l) +
 /// (1-v) v (1-l)^2`, for a view `v` and a loss `l` of unicasts.

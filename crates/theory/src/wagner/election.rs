@@ -87,7 +87,7 @@ pub fn probability_elected(n: usize, limit: Option<StallLimit>) -> f64 {
 pub fn stages_exceed(n: usize, stages: u32) -> f64 {
     check_ring(n);
     let still_there = (-f64::from(stages)).exp2();
-    crate::chance::any_of(still_there, (n - 1) as f64)
+    crate::binomial::any_of(still_there, (n - 1) as f64)
 }
 
 /// The paper's upper bound of the number of stages, "easily bounded above by": `ceil(log2 n) + 2`.

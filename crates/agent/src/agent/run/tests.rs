@@ -10,8 +10,8 @@ use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig};
 use crate::entropy;
 use crate::frame::{Body, Sender};
 use crate::identity::{Incarnation, group_id, member_id};
-use crate::logged::logged;
 use crate::seal::Key;
+use hustings_testkit::logged;
 
 const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const VOTERS: [&str; 3] = ["a", "b", "c"];

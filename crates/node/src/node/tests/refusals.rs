@@ -7,7 +7,7 @@ use hustings_protocol::tenure::{Durable, Refused, Saved};
 use super::tenure::TTL;
 use super::{ALL, Field, id};
 use crate::config::QuorumConfig;
-use crate::logged::logged;
+use hustings_testkit::logged;
 
 /// The best member has lost its own disk, and one other voter is away: one of the two votes that
 /// are needed is granted.

@@ -14,9 +14,9 @@ use crate::authority::Authority;
 use crate::authority::in_flight::InFlight;
 use crate::frame::{Body, Frame, Sender};
 use crate::identity::{Incarnation, group_id};
-use crate::logged::logged;
 use crate::node::{Node, Outbox};
 use crate::peer_table::Channel;
+use hustings_testkit::logged;
 
 /// An address without a member, from which replays come.
 pub(super) fn stranger() -> SocketAddr {

@@ -10,8 +10,8 @@ use tracing::Level;
 use super::{Field, id};
 use crate::authority::store::{Grant, Store, StoreError};
 use crate::authority::{Authority, LeaseEvent, store_id};
-use crate::logged::logged;
 use crate::node::{Node, Outbox};
+use hustings_testkit::logged;
 
 /// Far longer than any step of a test here.
 const A_WHILE: StdDuration = StdDuration::from_secs(10);
