@@ -1,7 +1,7 @@
 //! The options that commands share: those of all protocols, for `sim` and `theory` alike, and those
 //! of the agent.
 
-pub(crate) mod agent;
+pub(crate) mod agent_options;
 mod conditions;
 pub(crate) mod environment;
 pub(crate) mod named;

@@ -127,7 +127,7 @@ pub fn verify(ring: &Ring, transcripts: &[(String, Vec<u8>)]) -> Verification {
         missing: Vec::new(),
         findings: Vec::new(),
     };
-    let mut sessions: Vec<Session> = Vec::new();
+    let mut sessions: Vec<RecordedSession> = Vec::new();
     for (source, content) in transcripts {
         match Reading::read(content, ring, digest) {
             Ok(reading) => found.take(ring, source, reading, &mut sessions),
@@ -160,13 +160,13 @@ pub fn verify(ring: &Ring, transcripts: &[(String, Vec<u8>)]) -> Verification {
 }
 
 /// A session of the draw for which there are transcripts.
-struct Session {
+struct RecordedSession {
     id: Digest,
     /// Transcripts by place.
     readings: Vec<Option<Reading>>,
 }
 
-impl Session {
+impl RecordedSession {
     /// All findings about this session.
     fn check(&self, ring: &Ring, statements: &Statements<'_>) -> Vec<Finding> {
         let mut found = Vec::new();
@@ -203,7 +203,7 @@ fn drawn_twice(ring: &Ring, sessions: &[Statements<'_>]) -> Vec<Finding> {
 
 /// Findings against members that kept one link and changed the other between two sessions. An
 /// honest member that loses one link closes both.
-fn two_faced(ring: &Ring, sessions: &[Session]) -> Vec<Finding> {
+fn two_faced(ring: &Ring, sessions: &[RecordedSession]) -> Vec<Finding> {
     let seated: Vec<&[Attestation]> = sessions
         .iter()
         .filter_map(|it| it.readings.iter().flatten().next())
@@ -227,7 +227,13 @@ fn two_faced(ring: &Ring, sessions: &[Session]) -> Vec<Finding> {
 
 impl Verification {
     /// Takes in a transcript that counts.
-    fn take(&mut self, ring: &Ring, source: &str, reading: Reading, sessions: &mut Vec<Session>) {
+    fn take(
+        &mut self,
+        ring: &Ring,
+        source: &str,
+        reading: Reading,
+        sessions: &mut Vec<RecordedSession>,
+    ) {
         let member = ring.name(reading.place);
         self.transcripts.push(Heard {
             source: source.to_owned(),
@@ -239,8 +245,10 @@ impl Verification {
         });
         let at = sessions.iter().position(|it| it.id == reading.session);
         let at = at.unwrap_or_else(|| {
-            sessions
-                .push(Session { id: reading.session, readings: vec![None; ring.members.len()] });
+            sessions.push(RecordedSession {
+                id: reading.session,
+                readings: vec![None; ring.members.len()],
+            });
             sessions.len() - 1
         });
         let slot = &mut sessions[at].readings[reading.place as usize];

@@ -2,9 +2,9 @@
 
 mod council_figures;
 mod council_fixture;
-mod estimates;
-mod rounds;
+mod known_group_size;
 mod tables;
+mod unknown_group_size;
 
 #[cfg(test)]
 mod council_mutants;
@@ -30,7 +30,7 @@ const CLAIMS: &[Claim] = &[
                   same numbers.",
         method: Method::Theory,
         on_record: Holds,
-        evaluate: |budget, evidence| rounds::c1(&honest(budget), evidence),
+        evaluate: |budget, evidence| known_group_size::c1(&honest(budget), evidence),
     },
     Claim {
         id: "C2",
@@ -40,7 +40,7 @@ const CLAIMS: &[Claim] = &[
                   m + N(n).",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget, evidence| rounds::c2(&honest(budget), evidence),
+        evaluate: |budget, evidence| known_group_size::c2(&honest(budget), evidence),
     },
     Claim {
         id: "C3",
@@ -50,7 +50,7 @@ const CLAIMS: &[Claim] = &[
                   no longer least; at c = 5.6 it is 7.8.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget, evidence| rounds::c3(&honest(budget), evidence),
+        evaluate: |budget, evidence| known_group_size::c3(&honest(budget), evidence),
     },
     Claim {
         id: "C4",
@@ -61,7 +61,7 @@ const CLAIMS: &[Claim] = &[
                   below L. Half as many messages again at c = 5.6, not twice as many.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget, evidence| rounds::c4(&honest(budget), evidence),
+        evaluate: |budget, evidence| known_group_size::c4(&honest(budget), evidence),
     },
     Claim {
         id: "C5",
@@ -72,7 +72,7 @@ const CLAIMS: &[Claim] = &[
                   undershoots in a row make all hosts reply.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget, evidence| rounds::c5(&honest(budget), evidence),
+        evaluate: |budget, evidence| known_group_size::c5(&honest(budget), evidence),
     },
     Claim {
         id: "C6",
@@ -82,7 +82,7 @@ const CLAIMS: &[Claim] = &[
                   choice takes 14 % more messages.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget, evidence| rounds::c6(&honest(budget), evidence),
+        evaluate: |budget, evidence| known_group_size::c6(&honest(budget), evidence),
     },
     Claim {
         id: "C7",
@@ -93,7 +93,7 @@ const CLAIMS: &[Claim] = &[
                   of a search that stopped too early, at c = 1.95: with c = 1.983 they are 2001.7.)",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget, evidence| rounds::c7(&honest(budget), evidence),
+        evaluate: |budget, evidence| known_group_size::c7(&honest(budget), evidence),
     },
     Claim {
         id: "C8",
@@ -103,7 +103,7 @@ const CLAIMS: &[Claim] = &[
                   part of n, as an undershoot makes all reply: 0.12 n for [4..8].",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget, evidence| rounds::c8(&honest(budget), evidence),
+        evaluate: |budget, evidence| known_group_size::c8(&honest(budget), evidence),
     },
     Claim {
         id: "C9",
@@ -114,7 +114,7 @@ const CLAIMS: &[Claim] = &[
                   each undershoot, as in Figure 16, 0.7.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget, evidence| estimates::c9(&honest(budget), evidence),
+        evaluate: |budget, evidence| unknown_group_size::c9(&honest(budget), evidence),
     },
     Claim {
         id: "C10",
@@ -126,7 +126,7 @@ const CLAIMS: &[Claim] = &[
                   16 bits.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget, evidence| estimates::c10(&honest(budget), evidence),
+        evaluate: |budget, evidence| unknown_group_size::c10(&honest(budget), evidence),
     },
     Claim {
         id: "C11",
@@ -136,7 +136,7 @@ const CLAIMS: &[Claim] = &[
                   less than a round at a loss of 0.3.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: |budget, evidence| estimates::c11(&honest(budget), evidence),
+        evaluate: |budget, evidence| unknown_group_size::c11(&honest(budget), evidence),
     },
     Claim {
         id: "C12",

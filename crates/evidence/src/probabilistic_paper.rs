@@ -6,7 +6,7 @@ mod probabilistic_figures;
 mod probabilistic_fixture;
 #[cfg(test)]
 mod probabilistic_mutants;
-mod strategy;
+mod simulations;
 mod theorems;
 
 use super::evidence::Verdict::{DoesNotHold, Holds, HoldsWithCorrection};
@@ -97,7 +97,7 @@ const CLAIMS: &[Claim] = &[
                   hash. With a randomised delay, which the report mentions, and if all call, it is so.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
-        evaluate: |budget, evidence| strategy::p7(&honest(budget), evidence),
+        evaluate: |budget, evidence| simulations::p7(&honest(budget), evidence),
     },
     Claim {
         id: "P8",
@@ -108,7 +108,7 @@ const CLAIMS: &[Claim] = &[
                   counted before the fifth round, in which all may take part.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: |budget, evidence| strategy::p8(&honest(budget), evidence),
+        evaluate: |budget, evidence| simulations::p8(&honest(budget), evidence),
     },
     Claim {
         id: "P9",
@@ -118,7 +118,7 @@ const CLAIMS: &[Claim] = &[
                   Ours goes to a million members.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: |budget, evidence| strategy::p9(&honest(budget), evidence),
+        evaluate: |budget, evidence| simulations::p9(&honest(budget), evidence),
     },
     Claim {
         id: "P10",
@@ -128,7 +128,7 @@ const CLAIMS: &[Claim] = &[
                   as in P8.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: |budget, evidence| strategy::p10(&honest(budget), evidence),
+        evaluate: |budget, evidence| simulations::p10(&honest(budget), evidence),
     },
     Claim {
         id: "P11",
@@ -140,7 +140,7 @@ const CLAIMS: &[Claim] = &[
                   and there is no other. N = 2000, losses 0.001, by delay; each p_fail against a loss as high.",
         method: Method::Simulation,
         on_record: DoesNotHold,
-        evaluate: |budget, evidence| strategy::p11(&honest(budget), evidence),
+        evaluate: |budget, evidence| simulations::p11(&honest(budget), evidence),
     },
     Claim {
         id: "P12",

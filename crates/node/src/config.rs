@@ -6,9 +6,9 @@
 //! Owns        nothing
 //! Invariants  [`ProtocolConfig::check`] names the first value that cannot work
 
-pub mod names;
 pub mod presets;
 mod summary;
+pub mod voter_name_check;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;

@@ -1,147 +1,269 @@
-//! The choice of the election protocol. No other file makes it.
+//! The election component: one member's side of the election protocol.
 //!
-//! Purpose     builds the driver for the configured protocol
-//! Inputs      the configuration, the member, its random numbers
-//! Outputs     an [`ElectionDriver`]
-//! Owns        nothing
-//! Invariants  an observer never leads
+//! Purpose     passes messages, members and hints to the protocol, and carries its effects out
+//! Inputs      election messages, members that come and go, dead leaders, the start and end of
+//!             taking part, time
+//! Outputs     election messages, [`Event::Elected`] and [`Event::Meet`]
+//! Owns        the driver, the round that merges two partitions, the hints, the check of the
+//!             listen interval
+//! Invariants  an effect is carried out, with all that follows from it, before the next one
 
 mod adaptive_k;
 mod churn_estimate;
-mod effects;
 mod listen_check;
 mod partition_merge;
+mod protocol_choice;
 
-use hustings_protocol::announce::{
-    self, Announce, Criterion, Joining, PriorityScale, Repeat, Wake,
-};
-use hustings_protocol::bully::Bully;
-use hustings_protocol::chang_roberts::ChangRoberts;
-use hustings_protocol::modified_ring::ModifiedRing;
-use hustings_protocol::probabilistic::{Probabilistic, Request};
-use hustings_protocol::{Candidate, Duration, Instant, MemberId, Priority, ViewChange};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use hustings_protocol::{ElectionOutcome, Instant, MemberId, ViewChange};
 
-use crate::config::ProtocolConfig;
-use crate::driver::{Driver, Effect, ElectionDriver, Hint};
+use crate::driver::{Effect, ElectionDriver};
+use crate::frame::Body;
+use crate::membership::Membership;
+use crate::node::{Admitted, Component, Context, Emit, Event, Route};
 use crate::record::Recorder;
-use crate::seal::Rejected;
+use adaptive_k::AdaptiveK;
 pub use adaptive_k::Measured;
-pub(crate) use effects::Election;
+use listen_check::ListenCheck;
+use partition_merge::PartitionMerge;
 
-/// The driver of member `me`. `incarnations_before` counts its earlier incarnations.
-fn election(
-    protocol: ProtocolConfig,
-    me: Candidate,
-    rng: Xoshiro256PlusPlus,
-    incarnations_before: u32,
+/// One member's side of the election.
+pub(crate) struct Election {
+    driver: Box<dyn ElectionDriver>,
     recorder: Option<Recorder>,
-) -> Box<dyn ElectionDriver> {
-    match protocol {
-        ProtocolConfig::Announce(config) => {
-            let announce = Announce::new(Some(incarnations_before));
-            let driver = Driver::new(me, announce, config, rng, recorder);
-            Box::new(measured(driver))
-        }
-        ProtocolConfig::Bully(config) => {
-            Box::new(Driver::new(me, Bully::new(), config, rng, recorder))
-        }
-        ProtocolConfig::ChangRoberts(config) => {
-            Box::new(Driver::new(me, ChangRoberts::new(), config, rng, recorder))
-        }
-        ProtocolConfig::ModifiedRing(config) => {
-            Box::new(Driver::new(me, ModifiedRing::new(), config, rng, recorder))
-        }
-        ProtocolConfig::Probabilistic(config) => {
-            let member = Probabilistic::new();
-            let driver = Driver::new(me, member, config, rng, recorder);
-            Box::new(driver.with_hints(|hint| match hint {
-                Hint::GroupSize(size) => Request::GroupSize(size),
-                Hint::FirstK(k) => Request::FirstK(k),
-            }))
-        }
-        ProtocolConfig::NoElection => Box::new(Nothing),
-    }
+    /// `None` if the protocol does not compare leaders by their number of followers.
+    merge: Option<PartitionMerge>,
+    adaptive_k: AdaptiveK,
+    listen_check: ListenCheck,
 }
 
-/// Lets the driver read what the announce family measures and claims.
-fn measured(driver: Driver<Announce>) -> Driver<Announce> {
-    driver.measuring(Announce::measured_loss).counting_followers(announce::Message::follower_count)
-}
-
-/// The driver of a member of a group without elections.
-struct Nothing;
-
-impl ElectionDriver for Nothing {
-    fn start(&mut self, _: Instant) {}
-
-    fn receive(&mut self, _: Instant, _: MemberId, _: &[u8]) -> Result<(), Rejected> {
-        Ok(())
+impl Election {
+    pub(crate) fn new(context: &Context, recorder: Option<Recorder>) -> Self {
+        Self {
+            driver: driver(context, recorder.clone()),
+            recorder,
+            merge: context.config.protocol.contested_every().map(PartitionMerge::new),
+            adaptive_k: AdaptiveK::default(),
+            listen_check: ListenCheck::default(),
+        }
     }
 
-    fn follower_count(&self, _: &[u8]) -> Option<u16> {
-        None
+    /// Returns the number of relays in the first round of an election that this member calls.
+    pub(crate) fn first_k(&self, context: &Context) -> Option<u32> {
+        self.adaptive_k.first_k(context)
     }
 
-    fn view_changed(&mut self, _: Instant, _: ViewChange) {}
-
-    fn count(&mut self, _: ViewChange) {}
-
-    fn hint(&mut self, _: Instant, _: Hint) {}
-
-    fn pass(&mut self, _: Instant) {}
-
-    fn due(&self) -> Option<Instant> {
-        None
+    pub(crate) fn measured(&self, context: &Context) -> Option<Measured> {
+        self.adaptive_k.measured(context)
     }
 
-    fn leave(&mut self, _: Instant) {}
-
-    fn measured_loss(&self) -> Option<f64> {
-        None
+    fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+        let Body::Election { protocol, message } = heard.frame.body else {
+            if let Some(merge) = &mut self.merge {
+                merge.heard(heard, &mut *self.driver, context);
+            }
+            return;
+        };
+        let from = heard.frame.sender.id;
+        if context.config.protocol.is_none() {
+            return; // no election here
+        }
+        if protocol != context.config.protocol.tag() {
+            return hear_other_protocol(heard, context, emit);
+        }
+        if !context.may_elect() {
+            return; // it asks once it may
+        }
+        let merge = self.merge.as_mut();
+        let is_held =
+            merge.is_some_and(|it| it.holds_back((from, message), &*self.driver, context, emit));
+        if !is_held {
+            self.receive(from, message, context, emit);
+        }
     }
 
-    fn take_effects(&mut self) -> Vec<Effect> {
-        Vec::new()
+    fn receive(&mut self, from: MemberId, message: &[u8], context: &Context, emit: &mut Emit) {
+        if let Err(why) = self.driver.receive(context.now, from, message) {
+            emit.counters.reject(why);
+        }
     }
-}
 
-/// The driver of an observer: it follows the leader and never stands. None if the protocol does not
-/// allow a member to follow without taking part.
-fn observer(
-    protocol: ProtocolConfig,
-    rng: Xoshiro256PlusPlus,
-    recorder: Option<Recorder>,
-) -> Option<Box<dyn ElectionDriver>> {
-    match protocol {
-        ProtocolConfig::Announce(config) => {
-            // The worst candidate of all, which wakes up last of all: never.
-            let nobody = Candidate::new(u64::MAX, 0);
-            let at_the_end = PriorityScale { worst: Priority(0), best: Priority(1), chance: 0.0 };
-            // It asks for a silent leader as the other members do, and so misses the leader when
-            // they do.
-            let joining = match config.joining {
-                Joining::Announce => Joining::Announce,
-                Joining::Query { election_timeout }
-                | Joining::SuppressThenQuery { election_timeout } => {
-                    Joining::SuppressThenQuery { election_timeout }
+    fn carry_out(&mut self, effect: &Effect, context: &Context, emit: &mut Emit) {
+        let protocol = context.config.protocol.tag();
+        match effect {
+            Effect::Unicast { to, message } => {
+                let body = Body::Election { protocol, message };
+                emit.counters.election_sent += 1;
+                match context.address_of(*to) {
+                    Some(address) if context.config.protocol.needs_links() => {
+                        emit.send_to(context, *to, Route::Link(address), &body);
+                    }
+                    Some(address) => emit.send_to(context, *to, Route::To(address), &body),
+                    None => emit.counters.unsent += 1,
                 }
-            };
-            let config = announce::Config {
-                suppress: Duration(u64::MAX),
-                wake: Wake::ByPriority(at_the_end),
-                criterion: Criterion::Priority,
-                joining,
-                farewell: Repeat::Times(0),
-                ..config
-            };
-            let driver = Driver::new(nobody, Announce::new(None), config, rng, recorder);
-            Some(Box::new(measured(driver)))
+            }
+            Effect::Multicast { message } => {
+                emit.counters.election_sent += 1;
+                emit.broadcast(context, &Body::Election { protocol, message });
+                if let Some(merge) = &mut self.merge {
+                    merge.note_own_message(message, &*self.driver, context);
+                }
+            }
+            // Elections save only their incarnation number, and the calendar provides that.
+            Effect::Save(_) => {}
+            Effect::Report(ElectionOutcome::Nominee(nominee)) => {
+                emit.raise(Event::Elected(Some(*nominee)));
+            }
+            Effect::Report(ElectionOutcome::Vacant | ElectionOutcome::DuplicateIdentity) => {
+                emit.raise(Event::Elected(None));
+            }
+            Effect::Report(ElectionOutcome::Standing { .. }) => {}
+            Effect::Meet(candidate) => emit.raise(Event::Meet(*candidate)),
         }
-        ProtocolConfig::Bully(_)
-        | ProtocolConfig::ChangRoberts(_)
-        | ProtocolConfig::ModifiedRing(_)
-        | ProtocolConfig::Probabilistic(_)
-        | ProtocolConfig::NoElection => None,
+    }
+
+    /// Removes a member, which may still be up, from the election's view.
+    fn forget(&mut self, id: MemberId, context: &Context) {
+        if context.nominee != Some(id) {
+            self.driver.count(ViewChange::Left(id));
+        }
+    }
+
+    /// Creates a new driver with the members in view as its candidates.
+    fn enter(&mut self, context: &Context) {
+        self.driver = driver(context, self.recorder.clone());
+        for candidate in context.members.get().into_iter().flat_map(Membership::candidates) {
+            self.driver.view_changed(context.now, ViewChange::Joined(candidate));
+        }
+        self.adaptive_k.hint_anew(&mut *self.driver, context);
+    }
+
+    /// Follows the leader without taking part, if the protocol has observers. Otherwise no election
+    /// reaches this member.
+    fn step_down(&mut self, context: &Context, emit: &mut Emit) {
+        let protocol = context.config.protocol;
+        match protocol_choice::observer(protocol, context.rng(), self.recorder.clone()) {
+            Some(observer) => {
+                self.driver = observer;
+                self.driver.start(context.now);
+            }
+            None => {
+                self.driver = driver(context, self.recorder.clone()); // it stays empty
+                emit.raise(Event::Nominated(None));
+            }
+        }
+    }
+
+    fn on_nominee_changed(&mut self, before: Option<MemberId>, context: &Context) {
+        if let Some(merge) = &mut self.merge {
+            merge.end_round(&mut *self.driver, context);
+        }
+        // The election's view need not keep the former nominee any longer.
+        if let Some(before) = before
+            && context.partial_view().is_some_and(|it| !it.has(before))
+        {
+            self.driver.count(ViewChange::Left(before));
+        }
+    }
+
+    fn on_timeout(&mut self, context: &Context, emit: &mut Emit) {
+        if let Some(merge) = &mut self.merge {
+            merge.on_timeout(&mut *self.driver, context, emit);
+        }
+        self.driver.pass(context.now);
+    }
+
+    fn settle(&mut self, context: &Context, emit: &mut Emit) {
+        self.adaptive_k.hint(&mut *self.driver, context);
+        self.listen_check.check(&*self.driver, context);
+        if let Some(merge) = &mut self.merge {
+            merge.give_way(context, emit);
+        }
+    }
+}
+
+impl Component for Election {
+    fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
+        let now = context.now;
+        let is_partial = context.partial_view().is_some();
+        match event {
+            Event::Protocol(effect) => return self.carry_out(effect, context, emit),
+            Event::Heard(heard) => self.heard(heard, context, emit),
+            Event::HeldBack { from, message } => self.receive(*from, message, context, emit),
+            Event::Timeout => self.on_timeout(context, emit),
+            Event::MemberUp(candidate) => {
+                self.driver.view_changed(now, ViewChange::Joined(*candidate));
+                if is_partial && !context.is_in_view(candidate.id) {
+                    // all members learn that it is back, and all partial views would become alike
+                    self.forget(candidate.id, context);
+                }
+            }
+            Event::MemberDown(id) => {
+                self.adaptive_k.churn_estimate.departed();
+                self.driver.view_changed(now, ViewChange::Left(*id));
+            }
+            Event::MemberMet(candidate) => self.driver.count(ViewChange::Joined(*candidate)),
+            Event::MemberForgotten(id) => self.forget(*id, context),
+            // With a partial view the report may be refuted.
+            Event::LeaderDead(id) if !is_partial => {
+                self.driver.view_changed(now, ViewChange::Left(*id));
+            }
+            Event::NomineeChanged { before, .. } => self.on_nominee_changed(*before, context),
+            Event::Nominated(Some(leader)) if is_partial => {
+                self.driver.count(ViewChange::Joined(*leader));
+            }
+            Event::ProtocolSlowed => self.driver = driver(context, self.recorder.clone()),
+            Event::EnterElection => self.enter(context),
+            Event::StartElection => self.driver.start(now),
+            Event::LeaveElection => self.driver.leave(now),
+            Event::SteppedDown => self.step_down(context, emit),
+            Event::Settled => self.settle(context, emit),
+            _ => return,
+        }
+        for effect in self.driver.take_effects() {
+            emit.raise(Event::Protocol(effect));
+        }
+        if let Event::EnterElection = event {
+            emit.raise(Event::ElectionEntered);
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        let merge = self.merge.as_ref().and_then(PartitionMerge::due);
+        self.driver.due().into_iter().chain(merge).min()
+    }
+}
+
+/// Creates the member's election driver; an observer if the member may not lead.
+fn driver(context: &Context, recorder: Option<Recorder>) -> Box<dyn ElectionDriver> {
+    let (config, incarnation) = (&context.config, context.incarnation);
+    let observer = match config.campaigns {
+        true => None,
+        false => protocol_choice::observer(config.protocol, context.rng(), recorder.clone()),
+    };
+    observer.unwrap_or_else(|| {
+        let before = incarnation.incarnations_before();
+        protocol_choice::driver(config.protocol, context.me, context.rng(), before, recorder)
+    })
+}
+
+/// Warns that a member runs another protocol: the two cannot elect a leader together.
+fn hear_other_protocol(heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+    emit.counters.other_protocol += 1;
+    if emit.counters.other_protocol.is_power_of_two() {
+        tracing::warn!(
+            "group `{}`: `{}` at {} runs another protocol than {}: neither understands the other; give all members the same",
+            context.config.name,
+            heard.frame.sender.name,
+            heard.address,
+            context.config.protocol.name()
+        );
+    }
+}
+
+#[cfg(test)]
+impl Election {
+    /// Returns the listen interval that this member has asked for.
+    pub(crate) fn asked_for_listen(&self) -> Option<hustings_protocol::Duration> {
+        self.listen_check.asked_for()
     }
 }

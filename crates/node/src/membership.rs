@@ -1,13 +1,13 @@
 //! The members of the group, as one member sees them.
 //!
-//! Purpose     one interface to two failure detectors: SWIM, where every member knows all others,
+//! Purpose     one interface to two kinds of membership: SWIM, where every member knows all others,
 //!             and a partial view, where a member of a large group knows a few others
 //! Inputs      the time, admitted messages of other members, greetings
 //! Outputs     [`MembershipEffect`]s
 //! Owns        the view and its messages; no clock and no socket
 //! Invariants  the kind of view never changes while a member runs
 
-mod loss;
+mod loss_estimate;
 mod member_table;
 mod members;
 mod partial_view;

@@ -59,32 +59,6 @@ const PATTERN_NAMES: &[&str] = &[
 /// Files that several directories of one crate may share, because each has its part in a pattern.
 const PATTERN_FILES: &[&str] = &["lib", "main", "mod", "config", "message", "error", "options"];
 
-/// Names of types and files that still occur twice in a crate. Each that is renamed leaves this
-/// list, and no name is added to it.
-const STILL_TWICE: &[(&str, &[&str])] = &[
-    ("crates/agent", &["Interface", "Refusal"]),
-    ("crates/authority", &["refusal"]),
-    (
-        "crates/cli",
-        &[
-            "Format", "Guess", "Keeping", "Named", "Ring", "Stage", "Task", "agent", "council",
-            "json", "paper", "terms",
-        ],
-    ),
-    ("crates/draw", &["Session", "Signed", "System"]),
-    ("crates/model", &["seat", "storm", "world"]),
-    ("crates/node", &["council", "status"]),
-    (
-        "crates/protocol",
-        &["Cause", "Held", "Joining", "Reply", "Round", "Saved", "coin", "departed"],
-    ),
-    ("crates/sim", &["Chance", "Churn", "Run", "Strike", "Trial"]),
-    (
-        "crates/theory",
-        &["Algorithm", "Best", "Choice", "Cost", "Loss", "Model", "printed", "rounds"],
-    ),
-];
-
 #[test]
 fn doc_comments_open_with_a_subject_or_a_verb() {
     let mut crates: BTreeMap<String, (usize, usize)> = BTreeMap::new();
@@ -166,18 +140,12 @@ impl Places {
         self.0.entry((crate_of(path), name.to_owned())).or_default().push(place);
     }
 
-    /// Returns a complaint for each name that has two places and is no exception.
+    /// Returns a complaint for each name that has two places.
     fn twice(&self) -> Vec<String> {
-        let is_excepted = |owner: &str, name: &str| {
-            STILL_TWICE.iter().any(|(its, names)| *its == owner && names.contains(&name))
-        };
-        let mut broken = Vec::new();
-        for ((owner, name), places) in &self.0 {
-            if places.len() > 1 && !is_excepted(owner, name) {
-                broken.push(format!("`{name}`: {}: rename", places.join(", ")));
-            }
-        }
-        broken
+        let twice = self.0.iter().filter(|(_, places)| places.len() > 1);
+        twice
+            .map(|((_, name), places)| format!("`{name}`: {}: rename", places.join(", ")))
+            .collect()
     }
 }
 

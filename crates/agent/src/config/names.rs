@@ -4,7 +4,7 @@
 
 use super::{AgentConfig, AuthorityConfig, GroupConfig, QuorumConfig};
 use hustings_authority::voter_file;
-pub use hustings_node::config::names::{meant, suggestion};
+pub use hustings_node::config::voter_name_check::{meant, suggestion};
 
 /// A member that is not a voter of its group.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use tokio::signal::unix::{self, SignalKind};
 use tokio::task::JoinSet;
 
 use crate::failure::Failure;
-use crate::options::agent::AgentOptions;
+use crate::options::agent_options::AgentOptions;
 use events::Events;
 
 /// Run an agent: join the group and take part in elections until stopped

@@ -9,7 +9,7 @@ use hustings_agent::config::example;
 use hustings_agent::config::names::{Doubt, NonVoter};
 
 use crate::failure::{Failure, say};
-use crate::options::agent::Overrides;
+use crate::options::agent_options::Overrides;
 
 /// Check a configuration file, or print an example
 #[derive(Debug, Args)]

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use super::agent::client::Printed;
 use super::agent::{self, Signals, log, runtime};
 use crate::failure::{Failure, say};
-use crate::options::agent::AgentOptions;
+use crate::options::agent_options::AgentOptions;
 use crate::options::seats::{self, Aim, Average, Fall, no_depth};
 use crate::options::values;
 

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::agent::{self, log, runtime};
 use crate::failure::{Failure, say};
-use crate::options::agent::AgentOptions;
+use crate::options::agent_options::AgentOptions;
 use crate::options::values;
 
 /// Run a command on this host only while this member leads its group

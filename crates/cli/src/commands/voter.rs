@@ -16,7 +16,7 @@ use hustings_protocol::tenure::{Durable, counter};
 use self::voter_query::{Answers, voter_query};
 use super::agent::runtime;
 use crate::failure::{Failure, print, say};
-use crate::options::agent::AgentOptions;
+use crate::options::agent_options::AgentOptions;
 use crate::options::values;
 
 /// Initialise this host's voter, or show its promise

@@ -10,7 +10,7 @@ use hustings_protocol::wagner::flips::Flip;
 use hustings_protocol::wagner::{Message, Wagner};
 
 use super::reading::Reading;
-use super::{Session, Verification, Weight, two_faced};
+use super::{RecordedSession, Verification, Weight, two_faced};
 use crate::attestation;
 use crate::bytes::Bytes;
 use crate::signed::{Conclusion, LinkDirection, SignedMessage, Statement, Verdict};
@@ -263,7 +263,7 @@ async fn member_that_attests_two_links_on_one_side_is_convicted() {
         seated[2].content.right.0[0] ^= 1;
         seated[3].content.left.0[0] ^= 1;
     }
-    let alone = |reading| Session { id: Bytes([0; 32]), readings: vec![Some(reading)] };
+    let alone = |reading| RecordedSession { id: Bytes([0; 32]), readings: vec![Some(reading)] };
     assert_eq!(two_faced(&table.ring, &[alone(read()), alone(read())]), []);
     let found = two_faced(&table.ring, &[alone(read()), alone(other)]);
     let who: Vec<_> = found.iter().flat_map(|it| &it.who).collect();

@@ -4,7 +4,7 @@
 use hustings_theory::council::{Algorithm, Election, Knowledge, Loss};
 
 use super::super::assert_refuted::{assert_own_check_fails, assert_refuted};
-use super::{estimates, rounds, tables};
+use super::{known_group_size, tables, unknown_group_size};
 
 /// Fewer hosts reply than should.
 fn with_less_c(election: Election) -> Election {
@@ -37,43 +37,43 @@ fn with_estimates_that_stay(election: Election) -> Election {
 
 #[test]
 fn c1_is_refuted_with_another_c() {
-    assert_refuted(rounds::c1, with_less_c);
+    assert_refuted(known_group_size::c1, with_less_c);
 }
 
 #[test]
 fn c2_is_refuted_if_the_poll_is_skipped() {
-    assert_refuted(rounds::c2, by_skip_reset);
+    assert_refuted(known_group_size::c2, by_skip_reset);
 }
 
 #[test]
 fn c3_is_refuted_if_an_undershoot_makes_all_reply() {
-    assert_refuted(rounds::c3, by_basic);
+    assert_refuted(known_group_size::c3, by_basic);
 }
 
 #[test]
 fn c4_is_refuted_if_hosts_draw_once() {
-    assert_refuted(rounds::c4, by_skip_reset);
+    assert_refuted(known_group_size::c4, by_skip_reset);
 }
 
 #[test]
 fn c5_is_refuted_without_history() {
-    assert_refuted(rounds::c5, by_basic);
+    assert_refuted(known_group_size::c5, by_basic);
 }
 
 #[test]
 fn c6_is_refuted_if_replies_are_lost() {
-    assert_refuted(rounds::c6, with_loss);
+    assert_refuted(known_group_size::c6, with_loss);
 }
 
 /// Theory checks the rules of thumb. Our own statement on the simulation must fail.
 #[test]
 fn c7_our_check_fails_with_another_c() {
-    assert_own_check_fails(rounds::c7, with_less_c);
+    assert_own_check_fails(known_group_size::c7, with_less_c);
 }
 
 #[test]
 fn c8_is_refuted_if_replies_are_lost() {
-    assert_refuted(rounds::c8, |election| Election {
+    assert_refuted(known_group_size::c8, |election| Election {
         loss: Loss { reply: 0.6, multicast: 0.0 },
         ..election
     });
@@ -81,17 +81,17 @@ fn c8_is_refuted_if_replies_are_lost() {
 
 #[test]
 fn c9_is_refuted_if_estimates_never_decrease() {
-    assert_refuted(estimates::c9, with_estimates_that_stay);
+    assert_refuted(unknown_group_size::c9, with_estimates_that_stay);
 }
 
 #[test]
 fn c10_is_refuted_if_replies_are_lost() {
-    assert_refuted(estimates::c10, with_loss);
+    assert_refuted(unknown_group_size::c10, with_loss);
 }
 
 #[test]
 fn c11_is_refuted_if_more_messages_are_lost() {
-    assert_refuted(estimates::c11, with_loss);
+    assert_refuted(unknown_group_size::c11, with_loss);
 }
 
 /// Hosts draw twice, and the centre announces which draw it took.

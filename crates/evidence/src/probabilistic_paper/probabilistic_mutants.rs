@@ -7,7 +7,7 @@ use hustings_protocol::probabilistic::{
 };
 
 use super::super::assert_refuted::{assert_own_check_fails, assert_refuted};
-use super::{analysis, strategy, theorems};
+use super::{analysis, simulations, theorems};
 
 /// K does not grow after the first round.
 fn without_growth(config: Config, _: u64) -> Config {
@@ -76,28 +76,28 @@ fn p6_is_refuted_if_a_round_takes_longer_in_a_larger_group() {
 
 #[test]
 fn p7_is_refuted_if_a_hash_selects_the_next_initiator() {
-    assert_refuted(strategy::p7, |config, _| Config { recall: Recall::Hash, ..config });
+    assert_refuted(simulations::p7, |config, _| Config { recall: Recall::Hash, ..config });
 }
 
 #[test]
 fn p8_is_refuted_if_k_does_not_grow() {
-    assert_refuted(strategy::p8, without_growth);
+    assert_refuted(simulations::p8, without_growth);
 }
 
 #[test]
 fn p9_is_refuted_if_the_filter_assumes_a_wrong_group_size() {
-    assert_refuted(strategy::p9, of_five_thousand);
+    assert_refuted(simulations::p9, of_five_thousand);
 }
 
 #[test]
 fn p10_is_refuted_if_there_is_no_second_round() {
-    assert_refuted(strategy::p10, in_one_round);
+    assert_refuted(simulations::p10, in_one_round);
 }
 
 /// The claim does not hold unchanged. Our own statement must fail.
 #[test]
 fn p11_our_check_fails_if_one_member_decides_for_all() {
-    assert_own_check_fails(strategy::p11, by_one);
+    assert_own_check_fails(simulations::p11, by_one);
 }
 
 #[test]

@@ -109,10 +109,10 @@ impl Admission {
         }
         // A process that began before this one may be this member's replayed past. But only a live
         // process can name this process's incarnation.
-        let incarnations =
+        let is_live =
             claimed.is_some() || sender.process_incarnation() > context.process_incarnation;
-        let is_outlived = incarnations && sender.incarnation() > context.incarnation;
-        if incarnations {
+        let is_outlived = is_live && sender.incarnation() > context.incarnation;
+        if is_live {
             complain(from, context, emit);
         }
         if is_outlived {

@@ -56,7 +56,7 @@ pub struct Quorum {
     voters_id: u64,
     /// The longest tenure that it can ever have granted, if it votes.
     longest_ttl: Option<Duration>,
-    election: Driver<Tenure>,
+    driver: Driver<Tenure>,
     /// The disk; none if this member stores nothing, because it does not vote.
     disk: Option<Disk>,
     /// Held until the value is dropped.
@@ -105,7 +105,7 @@ impl Quorum {
             voters_id,
             longest_ttl,
             disk_patience: config.ttl,
-            election: Driver::new(me, Tenure::new(role), config, rng, None),
+            driver: Driver::new(me, Tenure::new(role), config, rng, None),
             disk,
             _lock: lock,
             saving: Saving::Done,
@@ -149,7 +149,7 @@ impl Quorum {
 
     /// The message that would release its tenure: see [`Tenure::last_word`].
     pub(crate) fn last_word(&self) -> Option<Message> {
-        self.election.protocol().last_word()
+        self.driver.protocol().last_word()
     }
 
     /// True if the disk refused a write, or has not finished one for a ttl. Then no request of this
@@ -176,29 +176,29 @@ impl Quorum {
             Saving::Underway { since, is_late: false, .. } => Some(since + self.disk_patience),
             Saving::Done | Saving::Underway { is_late: true, .. } => None,
         };
-        self.election.due().into_iter().chain(disk).min()
+        self.driver.due().into_iter().chain(disk).min()
     }
 }
 
 // Inputs. Each returns the actions for the caller.
 impl Quorum {
     pub(crate) fn start(&mut self, now: Instant) -> Vec<Act> {
-        self.election.start(now);
+        self.driver.start(now);
         self.act(now)
     }
 
     pub(crate) fn request(&mut self, now: Instant, request: Request) -> Vec<Act> {
-        self.election.request(now, request);
+        self.driver.request(now, request);
         self.act(now)
     }
 
     pub(crate) fn hear(&mut self, now: Instant, from: MemberId, message: Message) -> Vec<Act> {
-        self.election.hear(now, from, message);
+        self.driver.hear(now, from, message);
         self.act(now)
     }
 
     pub(crate) fn pass(&mut self, now: Instant) -> Vec<Act> {
-        self.election.pass(now);
+        self.driver.pass(now);
         match &mut self.saving {
             Saving::Refused { latest, again_at } if *again_at <= now => {
                 let latest = std::mem::take(latest);
@@ -228,7 +228,7 @@ impl Quorum {
 // Effects.
 impl Quorum {
     fn act(&mut self, now: Instant) -> Vec<Act> {
-        self.line.extend(self.election.take_effects());
+        self.line.extend(self.driver.take_effects());
         let mut acts = Vec::new();
         while !matches!(self.saving, Saving::Underway { .. }) {
             match self.line.pop_front() {
@@ -269,7 +269,7 @@ impl Quorum {
     /// Publishes the tenure that it holds. A loss is published at once. A gain is published only
     /// when this member's own promise, which is among the votes, is on disk.
     fn show(&self, now: Instant) {
-        let held = self.election.protocol().holds(now);
+        let held = self.driver.protocol().holds(now);
         let held = held.filter(|held| Some(held.fence) != self.forfeited);
         if held.is_none() || matches!(self.saving, Saving::Done) {
             self.lease_watch.send_if_modified(|shown| {

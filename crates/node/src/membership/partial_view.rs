@@ -19,11 +19,11 @@
 //! the death.
 
 mod message;
-mod outbox;
 mod receive;
 #[cfg(test)]
 mod tests;
 mod tombstones;
+mod view_effects;
 
 use std::net::{Ipv6Addr, SocketAddr};
 
@@ -36,7 +36,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
 use super::MembershipEffect;
-use super::loss::Loss;
+use super::loss_estimate::LossEstimate;
 use super::member_table::{MemberAddress, MemberTable, Source};
 use crate::driver::{Driver, ElectionDriver};
 use crate::frame::Sender;
@@ -95,7 +95,7 @@ pub(crate) struct PartialView {
     known: Vec<Candidate>,
     places: MemberTable,
     tombstones: Tombstones,
-    loss: Loss,
+    loss: LossEstimate,
     /// The size of the group, as another member reported it.
     told_size: Option<u64>,
     heard_at: Option<Instant>,
@@ -172,7 +172,7 @@ impl PartialView {
             known: Vec::new(),
             places: MemberTable::default(),
             tombstones: Tombstones::default(),
-            loss: Loss::default(),
+            loss: LossEstimate::default(),
             told_size: None,
             heard_at: None,
             most_known: 0,
@@ -268,8 +268,8 @@ impl PartialView {
 
     /// A few random members of the view, with their addresses.
     pub(crate) fn some(&mut self, count: usize) -> Vec<(MemberId, SocketAddr)> {
-        let inline_vec = self.sample(count);
-        let placed = inline_vec.iter().map(|it| Some((it.id, self.address_of(it.id)?)));
+        let sample = self.sample(count);
+        let placed = sample.iter().map(|it| Some((it.id, self.address_of(it.id)?)));
         placed.flatten().collect()
     }
 
@@ -299,8 +299,8 @@ impl PartialView {
         let size = self.size_or_view();
         let answers = channel != Channel::Multicast || self.draw(size) < GREETERS;
         if answers {
-            let inline_vec = self.sample(EXCHANGED.into());
-            let entries: Entries = inline_vec.into_iter().map(Entry::fresh).collect();
+            let sample = self.sample(EXCHANGED.into());
+            let entries: Entries = sample.into_iter().map(Entry::fresh).collect();
             let (entries, places) = self.with_places(entries);
             let message = ViewMessage::Welcome {
                 size: self.size(),

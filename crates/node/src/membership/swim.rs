@@ -22,7 +22,7 @@ use hustings_protocol::{Candidate, Duration, Instant, MemberId, Priority};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::loss::Loss;
+use super::loss_estimate::LossEstimate;
 use super::{MOST_BYTES, MembershipEffect};
 use crate::frame::Sender;
 use crate::leadership::Peer;
@@ -95,7 +95,7 @@ struct SwimRuntime {
     /// The source addresses of members' own messages. They are more reliable than reported
     /// addresses.
     heard_at: BTreeMap<MemberId, SocketAddr>,
-    loss: Loss,
+    loss: LossEstimate,
     effects: Vec<MembershipEffect>,
 }
 
@@ -130,7 +130,7 @@ impl Swim {
             timers_set: 0,
             up: BTreeMap::new(),
             heard_at: BTreeMap::new(),
-            loss: Loss::default(),
+            loss: LossEstimate::default(),
             effects: Vec::new(),
         };
         Self { foca: Foca::new(me, lan(), rng, PostcardCodec), world, next_introduced: 0 }

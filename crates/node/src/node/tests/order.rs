@@ -42,7 +42,7 @@ fn no_component_shows_its_fields() {
         ("Tenure", include_str!("../../tenure.rs")),
         ("Hosting", include_str!("../../council.rs")),
         ("Calling", include_str!("../../council/centre.rs")),
-        ("Election", include_str!("../../election/effects.rs")),
+        ("Election", include_str!("../../election.rs")),
         ("Node", include_str!("../../node.rs")),
     ] {
         let (_, body) = source.split_once(&format!("struct {name} {{")).expect(name);

@@ -15,7 +15,7 @@ const FEWEST: u32 = 16;
 /// answer is lost. A question to a dead member counts too, on purpose: relaying members may be dead
 /// as well.
 #[derive(Debug, Default)]
-pub(super) struct Loss {
+pub(super) struct LossEstimate {
     waits: Option<(MemberId, u32)>,
     /// The last 64 outcomes, a bit each, the latest lowest. A set bit means that no answer came.
     fates: u64,
@@ -23,7 +23,7 @@ pub(super) struct Loss {
     count: u32,
 }
 
-impl Loss {
+impl LossEstimate {
     /// Records a question. If the one before it has no answer yet, it counts as lost.
     pub(super) fn asked(&mut self, to: MemberId, number: u32) {
         if self.waits.replace((to, number)).is_some() {
@@ -52,12 +52,12 @@ impl Loss {
 
 #[cfg(test)]
 mod tests {
-    use super::{FEWEST, Loss};
+    use super::{FEWEST, LossEstimate};
     use hustings_protocol::MemberId;
 
     #[test]
     fn rate_is_the_loss_of_one_direction() {
-        let mut loss = Loss::default();
+        let mut loss = LossEstimate::default();
         let other = MemberId(1);
         // If one in ten messages is lost, 19 of 100 questions stay unanswered.
         for number in 0..1_000 {

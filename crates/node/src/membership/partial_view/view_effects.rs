@@ -59,11 +59,11 @@ impl PartialView {
     /// Reports the members that entered or left the view.
     fn look_at_view(&mut self) {
         let listed = self.shuffle.protocol().acquaintances().iter();
-        let incarnations = |id: MemberId| {
+        let is_reachable = |id: MemberId| {
             let known = self.places.get(id);
             known.is_some_and(|it| !self.tombstones.holds(id, it.incarnation()))
         };
-        let now_known = listed.map(|it| it.candidate).filter(|it| incarnations(it.id));
+        let now_known = listed.map(|it| it.candidate).filter(|it| is_reachable(it.id));
         let now_known: Vec<Candidate> = now_known.collect();
         if now_known == self.known {
             return;

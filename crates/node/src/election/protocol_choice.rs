@@ -1,0 +1,139 @@
+//! The choice of the election protocol. No other file makes it.
+//!
+//! Purpose     builds the driver for the configured protocol
+//! Inputs      the configuration, the member, its random numbers
+//! Outputs     an [`ElectionDriver`]
+//! Owns        nothing
+//! Invariants  an observer never leads
+
+use hustings_protocol::announce::{
+    self, Announce, Criterion, Joining, PriorityScale, Repeat, Wake,
+};
+use hustings_protocol::bully::Bully;
+use hustings_protocol::chang_roberts::ChangRoberts;
+use hustings_protocol::modified_ring::ModifiedRing;
+use hustings_protocol::probabilistic::{Probabilistic, Request};
+use hustings_protocol::{Candidate, Duration, Instant, MemberId, Priority, ViewChange};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::config::ProtocolConfig;
+use crate::driver::{Driver, Effect, ElectionDriver, Hint};
+use crate::record::Recorder;
+use crate::seal::Rejected;
+
+/// The driver of member `me`. `incarnations_before` counts its earlier incarnations.
+pub(super) fn driver(
+    protocol: ProtocolConfig,
+    me: Candidate,
+    rng: Xoshiro256PlusPlus,
+    incarnations_before: u32,
+    recorder: Option<Recorder>,
+) -> Box<dyn ElectionDriver> {
+    match protocol {
+        ProtocolConfig::Announce(config) => {
+            let announce = Announce::new(Some(incarnations_before));
+            let driver = Driver::new(me, announce, config, rng, recorder);
+            Box::new(measured(driver))
+        }
+        ProtocolConfig::Bully(config) => {
+            Box::new(Driver::new(me, Bully::new(), config, rng, recorder))
+        }
+        ProtocolConfig::ChangRoberts(config) => {
+            Box::new(Driver::new(me, ChangRoberts::new(), config, rng, recorder))
+        }
+        ProtocolConfig::ModifiedRing(config) => {
+            Box::new(Driver::new(me, ModifiedRing::new(), config, rng, recorder))
+        }
+        ProtocolConfig::Probabilistic(config) => {
+            let member = Probabilistic::new();
+            let driver = Driver::new(me, member, config, rng, recorder);
+            Box::new(driver.with_hints(|hint| match hint {
+                Hint::GroupSize(size) => Request::GroupSize(size),
+                Hint::FirstK(k) => Request::FirstK(k),
+            }))
+        }
+        ProtocolConfig::NoElection => Box::new(Nothing),
+    }
+}
+
+/// Lets the driver read what the announce family measures and claims.
+fn measured(driver: Driver<Announce>) -> Driver<Announce> {
+    driver.measuring(Announce::measured_loss).counting_followers(announce::Message::follower_count)
+}
+
+/// The driver of a member of a group without elections.
+struct Nothing;
+
+impl ElectionDriver for Nothing {
+    fn start(&mut self, _: Instant) {}
+
+    fn receive(&mut self, _: Instant, _: MemberId, _: &[u8]) -> Result<(), Rejected> {
+        Ok(())
+    }
+
+    fn follower_count(&self, _: &[u8]) -> Option<u16> {
+        None
+    }
+
+    fn view_changed(&mut self, _: Instant, _: ViewChange) {}
+
+    fn count(&mut self, _: ViewChange) {}
+
+    fn hint(&mut self, _: Instant, _: Hint) {}
+
+    fn pass(&mut self, _: Instant) {}
+
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    fn leave(&mut self, _: Instant) {}
+
+    fn measured_loss(&self) -> Option<f64> {
+        None
+    }
+
+    fn take_effects(&mut self) -> Vec<Effect> {
+        Vec::new()
+    }
+}
+
+/// The driver of an observer: it follows the leader and never stands. None if the protocol does not
+/// allow a member to follow without taking part.
+pub(super) fn observer(
+    protocol: ProtocolConfig,
+    rng: Xoshiro256PlusPlus,
+    recorder: Option<Recorder>,
+) -> Option<Box<dyn ElectionDriver>> {
+    match protocol {
+        ProtocolConfig::Announce(config) => {
+            // The worst candidate of all, which wakes up last of all: never.
+            let nobody = Candidate::new(u64::MAX, 0);
+            let at_the_end = PriorityScale { worst: Priority(0), best: Priority(1), chance: 0.0 };
+            // It asks for a silent leader as the other members do, and so misses the leader when
+            // they do.
+            let joining = match config.joining {
+                Joining::Announce => Joining::Announce,
+                Joining::Query { election_timeout }
+                | Joining::SuppressThenQuery { election_timeout } => {
+                    Joining::SuppressThenQuery { election_timeout }
+                }
+            };
+            let config = announce::Config {
+                suppress: Duration(u64::MAX),
+                wake: Wake::ByPriority(at_the_end),
+                criterion: Criterion::Priority,
+                joining,
+                farewell: Repeat::Times(0),
+                ..config
+            };
+            let driver = Driver::new(nobody, Announce::new(None), config, rng, recorder);
+            Some(Box::new(measured(driver)))
+        }
+        ProtocolConfig::Bully(_)
+        | ProtocolConfig::ChangRoberts(_)
+        | ProtocolConfig::ModifiedRing(_)
+        | ProtocolConfig::Probabilistic(_)
+        | ProtocolConfig::NoElection => None,
+    }
+}
