@@ -327,9 +327,9 @@ impl Node {
     /// Ends this process's part, because another process has its name. A copy of this process may
     /// be working under its tenure, which is therefore not released.
     fn stop_beside_another(&mut self, event: &Event<'_>) {
+        self.publisher.on(event, &self.context, &mut self.emit);
         match *event {
             Event::NameTaken(from) => {
-                self.publisher.on(event, &self.context, &mut self.emit);
                 self.raise(&Event::ForgetTransfers);
                 self.raise(&Event::GiveUpTenure);
                 self.context.participation = Participation::DuplicateName(from);

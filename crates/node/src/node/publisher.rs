@@ -38,6 +38,8 @@ enum Trigger {
     Leave,
     /// Another process has this member's name.
     DuplicateName,
+    /// A copy of this process runs elsewhere.
+    Copied,
 }
 
 /// The publisher of the leadership.
@@ -132,6 +134,7 @@ impl Component for Publisher {
             Event::SteppingDown(cause) => Trigger::StepDown(*cause),
             Event::Leaving => Trigger::Leave,
             Event::NameTaken(_) => Trigger::DuplicateName,
+            Event::Copied(_) => Trigger::Copied,
             Event::LeaderDead(id) => {
                 self.died = Some(*id);
                 return;
@@ -194,6 +197,7 @@ impl Publisher {
             Trigger::Leave => Some("this member is leaving".to_owned()),
             Trigger::Pause(span) => Some(format!("this member did not run for {}", in_words(span))),
             Trigger::DuplicateName => Some("another member has this member's name".to_owned()),
+            Trigger::Copied => Some("a copy of this process runs elsewhere".to_owned()),
             _ => None,
         };
         if let Some(own) = own {

@@ -328,6 +328,7 @@ fn copied_process_stops_and_releases_nothing() {
         let member = &mut field.members[leader];
         member.hear(field.now, address(9), Channel::Multicast, &copys, &mut out);
         assert_eq!(member.duplicate_name(), Some(address(9)));
+        assert_eq!(member.watch().borrow().cause, "a copy of this process runs elsewhere");
         assert!(last_will.borrow().0.is_empty(), "its keeper gives nothing up");
         assert_eq!(field.leaders(), [0; 0]);
         assert_eq!(field.holders(), [0; 0]);
