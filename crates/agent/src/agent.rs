@@ -177,7 +177,7 @@ pub enum AgentStoppedError {
         address: SocketAddr,
     },
     /// The agent's loop panicked or was aborted.
-    #[error("the agent's loop broke off: {0}")]
+    #[error("the agent's loop failed: {0}")]
     Broken(String),
 }
 

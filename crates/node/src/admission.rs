@@ -319,7 +319,7 @@ impl Admission {
         emit.counters.unknown_body += 1;
         if self.unknown_bodies_of.insert(sender.id) {
             tracing::warn!(
-                "group `{}`: `{}` sends frames of kind {kind}, version {version}, which this program does not know: they are skipped; run one version of hustings on every member",
+                "group `{}`: `{}` sends frames of kind {kind}, version {version}, which this program does not know, and skips: run one version of hustings on every member",
                 context.config.name,
                 sender.name
             );
@@ -375,7 +375,7 @@ fn has_another_name(sender: &Sender<'_>, context: &Context, emit: &mut Emit) -> 
     emit.counters.reject(Rejected::Malformed);
     if emit.counters.malformed.is_power_of_two() {
         tracing::error!(
-            "group `{}`: the names `{known}` and `{}` have the same identity: what `{}` says does not count; give one of the two another name",
+            "group `{}`: the names `{known}` and `{}` have the same identity: frames of `{}` are ignored; give one of the two another name",
             context.config.name,
             sender.name,
             sender.name

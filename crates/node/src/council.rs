@@ -465,8 +465,7 @@ pub(crate) fn is_fresh(
     emit.counters.council_stale += 1;
     if emit.counters.council_stale.is_power_of_two() {
         tracing::warn!(
-            "group `{}`: a word of the centre `{}` is {:.0} s off by this host's calendar, and not heeded: \
-             somebody repeats what it once said, or the two hosts' calendars differ",
+            "group `{}`: a message of the centre `{}` is {:.0} s off by this host's calendar, and is ignored: either it is replayed, or the calendars of the two hosts differ",
             context.config.name,
             sender.name,
             off.as_secs_f64()
@@ -479,7 +478,7 @@ fn note_nonsense(sender: &Sender<'_>, context: &Context, emit: &mut Emit) {
     emit.counters.council_senseless += 1;
     if emit.counters.council_senseless.is_power_of_two() {
         tracing::warn!(
-            "group `{}`: what the centre `{}` says makes no sense here: is it of another release?",
+            "group `{}`: a message of the centre `{}` cannot be understood, and is ignored: run one version of hustings on every member",
             context.config.name,
             sender.name
         );

@@ -205,13 +205,13 @@ impl Discovery {
     fn say_that_it_is_lonely(&self, context: &Context, emit: &Emit) {
         let question = match self.hears_other_groups {
             _ if emit.counters.unknown_key > 0 => {
-                "have they the same key? Frames of this group under another key arrive here"
+                "give all members the same key; frames of this group under another key arrive here"
             }
-            true => "have they the same group name? Multicasts of other groups arrive here",
-            false => "does the network drop multicasts? Then name one or more of them with --join",
+            true => "give all members the same group name; multicasts of other groups arrive here",
+            false => "the network may drop multicasts; name one or more members with --join",
         };
         tracing::info!(
-            "group `{}`: nobody was heard by {} so far. If others run, and lead themselves: {question}",
+            "group `{}`: no other member found by {} yet. If others run, and lead by themselves: {question}",
             context.config.name,
             context.reach
         );
@@ -221,8 +221,7 @@ impl Discovery {
         let is_centre = matches!(context.config.council, CouncilPart::Centre(_));
         if is_centre && !std::mem::replace(&mut self.has_said_why, true) {
             tracing::info!(
-                "group `{}`: calling when it is known how many members there are: a group that has just come up counts them first, \
-                 which takes some 10 s",
+                "group `{}`: the centre calls hosts when the number of members is known: a group that has just started counts its members first, which takes some 10 s",
                 context.config.name
             );
         }

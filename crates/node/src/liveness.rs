@@ -103,7 +103,7 @@ impl Liveness {
             let has_left = context.stepped_down_until.is_some();
             if incarnation >= context.incarnation && !has_left {
                 tracing::warn!(
-                    "group `{}`: `{}` takes this member for dead: going on in a new life",
+                    "group `{}`: `{}` reports this member dead: going on in a new incarnation",
                     context.config.name,
                     sender.name
                 );

@@ -149,7 +149,7 @@ impl LeaseBackends {
             }
             Err(error) if self.part == VoterPart::MustVote => {
                 return Err(format!(
-                    "`{}` is one of the voters, and cannot vote: {error}{}",
+                    "voter `{}` cannot vote: {error}{}",
                     vote.member,
                     remedy_in_a_program(&error)
                 ));
@@ -173,11 +173,10 @@ fn remedy(error: &VoterError) -> &'static str {
     match error {
         VoterError::OtherVoters { .. } | VoterError::Another { .. } => "",
         VoterError::File(OpenError::Another { .. }) => {
-            ". Put this group's own file there. If there is none any more: stop this agent, move the file to where it \
-             belongs, and run `hustings voter init`"
+            ". Put this group's own file there. If that file is lost: stop this agent, move the other file to where it belongs, and run `hustings voter init`"
         }
         VoterError::File(OpenError::NotOurs { .. }) => {
-            ". Then put this voter's own there, or run `hustings voter init`, while this agent is stopped"
+            ". Then put this voter's own file there, or run `hustings voter init`, while this agent is stopped"
         }
         VoterError::Runs { .. }
         | VoterError::File(OpenError::InUse { .. } | OpenError::Io { .. }) => {
@@ -272,7 +271,9 @@ fn rand_seed() -> [u8; 32] {
     let mut seed = [0; 32];
     if let Err(error) = getrandom::fill(&mut seed) {
         // The calendar and the process id are the remaining values that distinguish incarnations.
-        tracing::warn!("no randomness of the system: {error}");
+        tracing::warn!(
+            "the operating system gives no random numbers: {error}: drawing from the calendar and the process id"
+        );
         let calendar = hustings_system::clock::calendar();
         seed[..8].copy_from_slice(&calendar.to_le_bytes());
         seed[8..12].copy_from_slice(&std::process::id().to_le_bytes());

@@ -297,7 +297,7 @@ impl Loop {
         let keys = self.groups[group_index].counters().unknown_key;
         if why == Rejected::Key && keys.is_power_of_two() {
             tracing::warn!(
-                "group `{}`: a frame from {from} is sealed under another key, and so were {} before: give every member the same key or key-file (`hustings keys` makes one); if it is another group of this name, rename one of the two",
+                "group `{}`: a frame from {from} is sealed under another key, and so were {} frames before: give every member the same key or key-file (`hustings keys` makes one); if it is another group with this name, rename one of the two",
                 self.groups[group_index].name(),
                 keys - 1
             );
@@ -305,7 +305,7 @@ impl Loop {
         if why == Rejected::Version && self.other_versions.insert(from.ip()) {
             // The version comes before the group's tag, so the sender's group is not known.
             tracing::warn!(
-                "a frame from {from} has layout version {version}, this agent speaks {VERSION}: run one version of hustings on every member"
+                "a frame from {from} has layout version {version}, and this agent uses {VERSION}: run one version of hustings on every member"
             );
         }
     }

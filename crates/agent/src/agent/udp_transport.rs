@@ -75,7 +75,7 @@ impl UdpTransport {
             match sockets::multicast(group, config.interface) {
                 Ok(socket) => multicasts.push((group, socket)),
                 Err(error) => tracing::warn!(
-                    "no multicast on {group} by interface {}: {error}: members must be named with --join",
+                    "no multicast on {group} by interface {}: {error}: name the other members with --join",
                     config.interface
                 ),
             }

@@ -245,8 +245,7 @@ impl Admission {
         self.challenges.unanswered += u64::from(is_unanswered);
         if is_unanswered && self.challenges.unanswered.is_power_of_two() {
             tracing::warn!(
-                "group `{}`: `{}` is heard from {address}, but has not answered there within {OPEN_FOR} that it runs, so what it says does not \
-                 count: let UDP pass to and from that address; if no member is there, old frames are being replayed",
+                "group `{}`: frames of `{}` from {address} are ignored: it has not answered a challenge there within {OPEN_FOR}: let UDP pass to and from that address; if no member runs there, old frames are being replayed",
                 context.config.name,
                 frame.sender.name
             );

@@ -244,7 +244,7 @@ fn hear_other_protocol(heard: &Admitted<'_>, context: &Context, emit: &mut Emit)
     emit.counters.other_protocol += 1;
     if emit.counters.other_protocol.is_power_of_two() {
         tracing::warn!(
-            "group `{}`: `{}` at {} runs another protocol than {}: neither understands the other; give all members the same",
+            "group `{}`: `{}` at {} runs another protocol than {}: the two cannot elect a leader together; give all members the same protocol",
             context.config.name,
             heard.frame.sender.name,
             heard.address,

@@ -173,7 +173,7 @@ impl PartitionMerge {
         if leads {
             if self.told_of.replace(rival) != Some(rival) {
                 tracing::info!(
-                    "group `{}`: `{}` leads too: counting who follows this one",
+                    "group `{}`: `{}` leads too: counting the followers of this member",
                     context.config.name,
                     context.peers.describe(rival).name
                 );

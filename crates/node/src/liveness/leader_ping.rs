@@ -72,7 +72,7 @@ pub(super) fn ends(
     let ended = ping.take_if(is_it).is_some();
     if ended {
         let group = &context.config.name;
-        tracing::debug!("group `{group}`: {from:?} refuses connections but is there");
+        tracing::debug!("group `{group}`: {from:?} refuses connections, but answers a ping");
     }
     ended
 }

@@ -342,7 +342,10 @@ impl LeaderProbe {
             emit.knock_at(context, of, challenge);
         } else {
             self.probe = None;
-            tracing::info!("group `{}`: the leader answers nobody", context.config.name);
+            tracing::info!(
+                "group `{}`: the leader answers no probe, neither of this member nor of others",
+                context.config.name
+            );
             self.declare_dead(of, context, emit);
         }
     }

@@ -237,7 +237,7 @@ impl Emit {
     fn seal(&mut self, receiver: Option<MemberId>) -> Option<Vec<u8>> {
         let Some(nonce) = self.entropy.draw() else {
             self.counters.unsent += 1;
-            tracing::error!("cannot seal a frame: the operating system has no randomness to give");
+            tracing::error!("cannot seal a frame: the operating system gives no random numbers");
             return None;
         };
         let mut sealed = Vec::new();

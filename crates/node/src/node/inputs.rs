@@ -125,7 +125,7 @@ impl Node {
         self.input(now, out, |node| {
             node.emit.counters.pauses += 1;
             tracing::warn!(
-                "group `{}`: did not run for {:.1} s: coming up anew",
+                "group `{}`: this process did not run for {:.1} s: joining again",
                 node.name(),
                 paused.as_secs_f64()
             );

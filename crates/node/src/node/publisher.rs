@@ -213,13 +213,13 @@ impl Publisher {
                 format!("{} does not answer the failure detector", name(id))
             }
             Trigger::Heard(id) if leader == Some(id) => match fence {
-                Some(_) => format!("{} said that it holds tenure", name(id)),
-                None => format!("{} said that it leads", name(id)),
+                Some(_) => format!("{} announced that it holds tenure", name(id)),
+                None => format!("{} announced that it leads", name(id)),
             },
             Trigger::Heard(id) if before == Some(id) => {
-                format!("{} said that it no longer leads", name(id))
+                format!("{} announced that it no longer leads", name(id))
             }
-            Trigger::Heard(id) if leader.is_none() => format!("by what {} said", name(id)),
+            Trigger::Heard(id) if leader.is_none() => format!("by a message of {}", name(id)),
             _ if leader == Some(context.me.id) && fence.is_some() => {
                 "tenure was granted".to_owned()
             }
@@ -228,7 +228,11 @@ impl Publisher {
                     format!("{} does not answer the failure detector", name(id))
                 }
                 Some((id, at)) => {
-                    format!("{} was last heard {} ago", name(id), in_words(context.now - at))
+                    format!(
+                        "the last frame of {} arrived {} ago",
+                        name(id),
+                        in_words(context.now - at)
+                    )
                 }
                 None if leader == Some(context.me.id) => "elected, with no other leader".to_owned(),
                 None => "elected".to_owned(),
@@ -250,7 +254,7 @@ fn cause_of_tenure(leader: Option<MemberId>, fence: Option<u64>, context: &Conte
     match (leader == Some(context.me.id), fence) {
         (true, Some(_)) => "tenure was granted".to_owned(),
         (true, None) => "tenure was not renewed in time".to_owned(),
-        (false, Some(_)) => format!("`{name}` said that it holds tenure"),
-        (false, None) => format!("`{name}` no longer says that it holds tenure"),
+        (false, Some(_)) => format!("`{name}` announced that it holds tenure"),
+        (false, None) => format!("`{name}` no longer announces that it holds tenure"),
     }
 }

@@ -294,10 +294,10 @@ impl Tenure {
             let within = transfer.until.map(|_| transfer.within);
             match within {
                 Some(within) => tracing::warn!(
-                    "group `{group}`: `{transferee}` has not said within {within} that it has tenure: unless it has, whom the election names gets the next"
+                    "group `{group}`: `{transferee}` has not announced tenure within {within}: unless it has acquired it, the nominee of the election acquires the next tenure"
                 ),
                 None => tracing::warn!(
-                    "group `{group}`: tenure was lost before it could be handed to `{transferee}`: whom the election names gets the next"
+                    "group `{group}`: tenure was lost before it could be transferred to `{transferee}`: the nominee of the election acquires the next tenure"
                 ),
             }
             let _ = transfer.transferee.told.send(TransferOutcome::Missed { within });

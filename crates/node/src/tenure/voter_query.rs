@@ -38,8 +38,7 @@ impl Tenure {
     ) {
         let Some(number) = emit.entropy.next() else {
             tracing::error!(
-                "group `{}`: the operating system has no random numbers to give: the voters cannot be asked what they have \
-                 promised",
+                "group `{}`: the operating system gives no random numbers: the voters cannot be asked for their promises",
                 context.config.name
             );
             return;

@@ -170,7 +170,7 @@ async fn frames_of_another_version_are_counted_and_logged_once_per_host() {
     frame[0] = 1;
     let lines = lines_after_5(&mut agent, &frame);
     let expected = format!(
-        "a frame from 127.0.0.1:9 has layout version 1, this agent speaks {VERSION}: run one version of hustings on every member"
+        "a frame from 127.0.0.1:9 has layout version 1, and this agent uses {VERSION}: run one version of hustings on every member"
     );
     assert_eq!(lines, [expected]);
     let counters = agent.status().groups.remove(0).counters;
