@@ -134,13 +134,13 @@ pub enum TransferError {
 }
 
 /// The number of names in an error message. The rest is counted.
-const MOST_TOLD: usize = 20;
+const MOST_LISTED: usize = 20;
 
 fn list(names: &BTreeSet<String>) -> String {
-    let told: Vec<&str> = names.iter().take(MOST_TOLD).map(String::as_str).collect();
-    match names.len().saturating_sub(MOST_TOLD) {
-        0 if told.is_empty() => "none yet".to_owned(),
-        0 => told.join(", "),
-        more => format!("{}, and {more} more", told.join(", ")),
+    let listed: Vec<&str> = names.iter().take(MOST_LISTED).map(String::as_str).collect();
+    match names.len().saturating_sub(MOST_LISTED) {
+        0 if listed.is_empty() => "none yet".to_owned(),
+        0 => listed.join(", "),
+        more => format!("{}, and {more} more", listed.join(", ")),
     }
 }

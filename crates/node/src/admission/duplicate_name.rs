@@ -77,7 +77,7 @@ impl Admission {
     /// The process that stays begins a later incarnation than the other's, because members that
     /// heard the other take this one for past. It announces that at once. Otherwise they would look
     /// for it at the other's address, and a holder would ask this voter for renewal in vain.
-    pub(super) fn hear_namesake(
+    pub(super) fn on_duplicate_name(
         &mut self,
         from: SocketAddr,
         frame: &Frame<'_>,
@@ -146,7 +146,7 @@ impl Admission {
         if later >= context.incarnation
             && self.stale_incarnation.note(context.now, process_incarnation)
         {
-            self.tell_of_outlived(elsewhere, context);
+            self.log_stale_incarnation(elsewhere, context);
             emit.raise(Event::BeginIncarnation(Some(later)));
             emit.raise(Event::CouncilOutlived);
         }
@@ -180,7 +180,7 @@ impl Admission {
 
     /// Logs reports of a later incarnation, at each power of two. One report may come from a
     /// calendar that was set back; repeated ones come from a running process.
-    fn tell_of_outlived(&self, elsewhere: Option<SocketAddr>, context: &Context) {
+    fn log_stale_incarnation(&self, elsewhere: Option<SocketAddr>, context: &Context) {
         let (group, member, times) =
             (&context.config.name, &context.member, self.stale_incarnation.times);
         if !times.is_power_of_two() {

@@ -57,7 +57,7 @@ pub(crate) struct Calling {
     scarce: u64,
     /// With public coins: the first rounds of this session.
     record: Vec<council::Round>,
-    told: watch::Sender<CentreStatus>,
+    watch: watch::Sender<CentreStatus>,
 }
 
 /// A round of one class.
@@ -99,7 +99,7 @@ impl Calling {
             changes: 0,
             scarce: 0,
             record: Vec::new(),
-            told: watch::Sender::new(CentreStatus {
+            watch: watch::Sender::new(CentreStatus {
                 group: group.to_owned(),
                 centre: name.to_owned(),
                 session: incarnation.0,
@@ -142,11 +142,11 @@ impl Calling {
     }
 
     pub(super) fn watch(&self) -> watch::Receiver<CentreStatus> {
-        self.told.subscribe()
+        self.watch.subscribe()
     }
 
     pub(super) fn publish(&self, status: CentreStatus) {
-        self.told.send_replace(status);
+        self.watch.send_replace(status);
     }
 
     pub(super) fn start(&mut self, now: Instant) {
@@ -371,7 +371,7 @@ impl Calling {
             );
         }
         let has_stopped =
-            self.held_elsewhere.is_some() && self.told.borrow().held_elsewhere.is_none();
+            self.held_elsewhere.is_some() && self.watch.borrow().held_elsewhere.is_none();
         before.0 < confirmed || before.1 != is_waiting || has_stopped
     }
 

@@ -57,7 +57,7 @@ pub(super) fn begin(
     {
         let until = context.now + (round_trip * ROUND_TRIPS).max(LEAST_WAIT);
         *ping = Some(LeaderPing { of: id, challenge, until });
-        emit.knock(context, id, address, challenge);
+        emit.ping_at(context, id, address, challenge);
     }
 }
 

@@ -195,7 +195,7 @@ impl Component for Members {
             }
             Event::Relay(content) => {
                 if let Some(view) = self.partial_view_mut() {
-                    view.say_to_all(context.now, content.clone());
+                    view.send_to_all(context.now, content.clone());
                 }
             }
             Event::Meet(candidate) => self.meet(*candidate, context),

@@ -109,8 +109,8 @@ impl Node {
     }
 
     /// Takes the member that another member reports dead, if it has not been checked yet.
-    pub fn take_doubted(&mut self) -> Option<MemberId> {
-        self.liveness.take_doubted()
+    pub fn take_down_report(&mut self) -> Option<MemberId> {
+        self.liveness.take_down_report()
     }
 
     /// Notes that this process did not run for `span`.

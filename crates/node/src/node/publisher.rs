@@ -78,7 +78,7 @@ impl Publisher {
     }
 
     /// Publishes the leadership, if it has changed.
-    fn tell(&mut self, context: &Context) {
+    fn publish(&mut self, context: &Context) {
         let me = context.me.id;
         let own = context.tenure.fence.map(|fence| (me, fence));
         let holder = own.or(context.tenure.holder);
@@ -136,7 +136,7 @@ impl Component for Publisher {
                 self.died = Some(*id);
                 return;
             }
-            Event::NomineeChanged { .. } | Event::TenureChanged(_) => return self.tell(context),
+            Event::NomineeChanged { .. } | Event::TenureChanged(_) => return self.publish(context),
             Event::LeaderMet(peer) => return self.complete(peer),
             _ => return,
         };

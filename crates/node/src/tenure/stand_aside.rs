@@ -47,7 +47,7 @@ pub(super) struct StandAside {
     /// The user reports that the member cannot work.
     is_unwell: bool,
     /// True if standing aside was logged, and the member has not held tenure since.
-    is_told: bool,
+    is_logged: bool,
     /// The number of frames received when the member stood aside, and the time until which it waits
     /// for another.
     listens: Option<(u64, Instant)>,
@@ -75,7 +75,7 @@ impl Tenure {
     /// Restarts the time after a nomination or its end, or after tenure was gained or lost.
     pub(super) fn begin_to_wait(&mut self, context: &Context) {
         let holds = self.fence.is_some();
-        self.stand_aside.is_told &= !holds;
+        self.stand_aside.is_logged &= !holds;
         let waits = context.is_nominee() && !holds;
         let span = match self.is_unfit() {
             true => Some(Duration::ZERO),
@@ -152,7 +152,7 @@ impl Tenure {
         if self.stand_aside.is_unwell {
             self.note_refusal("this member reported itself unhealthy", context, emit);
         }
-        if !std::mem::replace(&mut self.stand_aside.is_told, true) {
+        if !std::mem::replace(&mut self.stand_aside.is_logged, true) {
             let why = self.refusals.back();
             tracing::warn!(
                 "group `{}`: named, but without tenure: stands aside, so that another member may acquire it ({})",

@@ -34,7 +34,7 @@ pub(super) const DISK_IS_SILENT: &str =
 #[derive(Debug, Default)]
 pub(super) struct VoterLatency {
     latest: VecDeque<Duration>,
-    is_told: bool,
+    is_logged: bool,
 }
 
 /// The number of calls by all channels without an answer after which the log says that the voter is
@@ -99,8 +99,8 @@ impl VoterLatency {
         sorted.sort_unstable();
         let median = sorted[sorted.len() / 2];
         let is_late = sorted.len() == LATEST && median > allowed;
-        let is_news = is_late && !self.is_told;
-        self.is_told = is_late;
+        let is_news = is_late && !self.is_logged;
+        self.is_logged = is_late;
         is_news.then_some(median)
     }
 }
@@ -218,7 +218,7 @@ impl Tenure {
     /// Logs that a voter does not answer although it has been called by all channels for some time.
     /// A voter that is probably this member under another name is skipped: no network path leads to
     /// it, and [`explain_silence`](Self::explain_silence) reports it.
-    pub(super) fn tell_of_search(&self, voter: MemberId, context: &Context) {
+    pub(super) fn log_voter_search(&self, voter: MemberId, context: &Context) {
         let (group, name) = (&context.config.name, self.name_of(voter, context));
         if names::same_host(&name, &context.member) {
             return;
