@@ -271,9 +271,9 @@ async fn row_of_an_invalid_era_is_refused_and_the_remedy_works() {
         let Err(StoreError::Refused(why)) = store.acquire().await else {
             panic!("era {no_era}: not refused");
         };
-        let adaptive_k = format!("UPDATE hustings_tenure SET era = {era} WHERE group_name = 'g'");
-        assert!(why.contains(&adaptive_k), "{why}");
-        client.batch_execute(&adaptive_k).await.unwrap();
+        let remedy = format!("UPDATE hustings_tenure SET era = {era} WHERE group_name = 'g'");
+        assert!(why.contains(&remedy), "{why}");
+        client.batch_execute(&remedy).await.unwrap();
         let mut raised = house.store(&terms("g", "anna", era + 1), house.port());
         assert_eq!(raised.acquire().await.unwrap().count, 1);
         raised.release().await.unwrap();
@@ -341,8 +341,8 @@ async fn row_that_lasts_longer_than_any_ttl_is_reported_with_a_remedy() {
     let StoreError::Blocked(why) = store.acquire().await.unwrap_err() else {
         panic!("it waits for 26 hours");
     };
-    let (_, adaptive_k) = why.split_once("end it: ").expect("it says what to do");
-    client.batch_execute(adaptive_k).await.unwrap();
+    let (_, remedy) = why.split_once("end it: ").expect("it says what to do");
+    client.batch_execute(remedy).await.unwrap();
     store.acquire().await.expect("what was advised helps");
 }
 
@@ -423,7 +423,7 @@ async fn postgres_refusals_quote_the_server_and_name_a_remedy() {
     holder.acquire().await.unwrap();
     client.batch_execute("DROP TABLE hustings_tenure").await.unwrap();
     let why = refusal(holder.renew().await.unwrap_err());
-    assert!(why.contains(r#"relation "hustings_tenure" does not exist (42P01): see"#), "{why}");
+    assert!(why.contains(r#"relation "hustings_tenure" does not exist (42P01): make sure"#), "{why}");
 }
 
 fn refusal(denied: StoreError) -> String {

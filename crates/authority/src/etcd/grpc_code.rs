@@ -34,7 +34,7 @@ pub(super) fn remedy(code: Code, group: &str) -> Option<String> {
 pub(super) fn more_than_asked(asked: Duration, granted: Duration) -> Option<String> {
     (asked < granted).then(|| {
         format!(
-            "grants {granted:?}, but ttl is {asked:?}: the holder uses no more than ttl, but after its host is lost no member leads for {granted:?}: raise ttl to that"
+            "grants {granted:?} where ttl is {asked:?}: the holder uses no more than ttl, but after its host is lost no member leads for {granted:?}: raise ttl to that"
         )
     })
 }

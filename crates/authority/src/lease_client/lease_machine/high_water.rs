@@ -143,7 +143,7 @@ impl LeaseMachine {
         if now - since >= ttl && self.shut_out.is_none() {
             let group = self.terms.group.clone();
             self.shut_out(format!(
-                "another member holds fence {fence} by the store, but fence {mark} was seen before: the store was restored from an older copy or lost confirmed writes. This member takes no tenure until the store has counted above {mark}: to end this at once, raise `era` of group `{group}` on all members"
+                "another member holds fence {fence} by the store, but {mark} was seen before: the store was restored from an older copy or lost confirmed writes. This member takes no tenure until the store has counted above {mark}: to end this at once, raise `era` of group `{group}` on all members"
             ));
         }
     }
@@ -190,7 +190,7 @@ impl LeaseMachine {
         let highest = self.seen.highest.map_or(0, |it| it.0);
         let (group, ttl) = (self.terms.group.clone(), self.terms.ttl);
         let what = format!(
-            "the store reports fence {last_count}, but fence {highest} was seen before: the store"
+            "the store reports fence {last_count}, but {highest} was seen before: the store"
         );
         if self.is_replaced {
             self.end_era(format!(
