@@ -359,7 +359,7 @@ mod tests {
         assert!(
             advice().ends_with(
                 "belongs to `voter of g`, not to `voter of h`: check the path. Put this group's own file there. If \
-                 there is none any more: stop this agent, move the file to where it belongs, and run `hustings voter init`"
+                 that file is lost: stop this agent, move the other file to where it belongs, and run `hustings voter init`"
             ),
             "{}",
             advice()

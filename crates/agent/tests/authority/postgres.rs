@@ -423,7 +423,10 @@ async fn postgres_refusals_quote_the_server_and_name_a_remedy() {
     holder.acquire().await.unwrap();
     client.batch_execute("DROP TABLE hustings_tenure").await.unwrap();
     let why = refusal(holder.renew().await.unwrap_err());
-    assert!(why.contains(r#"relation "hustings_tenure" does not exist (42P01): make sure"#), "{why}");
+    assert!(
+        why.contains(r#"relation "hustings_tenure" does not exist (42P01): make sure"#),
+        "{why}"
+    );
 }
 
 fn refusal(denied: StoreError) -> String {

@@ -291,7 +291,7 @@ fn errors_in_a_group_name_the_line_and_the_remedy() {
         ("takeover = \"yes\"", "takeover = \"yes\": choose never or by-the-better"),
         (
             "multicast = \"10.0.0.1:7401\"",
-            "multicast = \"10.0.0.1:7401\": not a multicast address: choose one, as in 239.255.72.85:7401 or [ff05::7401]:7401, or off",
+            "multicast = \"10.0.0.1:7401\": not a multicast address: choose a multicast address, as in 239.255.72.85:7401 or [ff05::7401]:7401, or off",
         ),
         (
             "multicast = \"[ff02::4855]:7401\"",
