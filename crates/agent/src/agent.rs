@@ -177,7 +177,7 @@ pub enum AgentStoppedError {
         address: SocketAddr,
     },
     /// The agent's loop panicked or was aborted.
-    #[error("the agent's loop broke off: {0}")]
+    #[error("the agent's loop failed: {0}")]
     Broken(String),
 }
 
@@ -187,7 +187,7 @@ impl Agent {
     /// # Errors
     /// If the configuration is not valid, or if an address or a file cannot be used.
     pub async fn start(config: AgentConfig) -> Result<Self, StartError> {
-        Self::come_up(config, VoterPart::Whole).await
+        Self::start_as(config, VoterPart::Whole).await
     }
 
     /// Like [`start`](Self::start), but fails if this member is a voter of a group and cannot vote.
@@ -199,7 +199,7 @@ impl Agent {
     /// - A voter's file is missing, damaged, in use, or belongs to another list of voters.
     /// - This member was meant to vote, but no voter has its name ([`StartError::NonVoter`]).
     pub async fn start_as_voter(config: AgentConfig) -> Result<Self, StartError> {
-        Self::come_up(config, VoterPart::MustVote).await
+        Self::start_as(config, VoterPart::MustVote).await
     }
 
     /// Starts an agent that only asks the voters of its groups for their promises
@@ -209,10 +209,10 @@ impl Agent {
     /// # Errors
     /// Those of [`start`](Self::start).
     pub async fn start_survey(config: AgentConfig) -> Result<Self, StartError> {
-        Self::come_up(config, VoterPart::Asks).await
+        Self::start_as(config, VoterPart::Asks).await
     }
 
-    async fn come_up(config: AgentConfig, part: VoterPart) -> Result<Self, StartError> {
+    async fn start_as(config: AgentConfig, part: VoterPart) -> Result<Self, StartError> {
         config.check()?;
         if part == VoterPart::MustVote {
             refuse_non_voter(&config)?;
@@ -220,7 +220,7 @@ impl Agent {
         look_at_calendar();
         // This comes before any socket is opened. A voter may have to wait until it is initialised,
         // by a program that uses the same port.
-        let (lease_backends, office_doors) = LeaseBackends::open(part);
+        let (lease_backends, backend_events) = LeaseBackends::open(part);
         let mut authorities = Vec::new();
         for (number, group) in config.groups.iter().enumerate() {
             let authority = lease_backends.authority(number, group, &config.name).await;
@@ -251,11 +251,11 @@ impl Agent {
             recordings.extend(recording);
         }
         if part != VoterPart::Asks {
-            tell_non_voters(&config);
+            log_non_voters(&config);
         }
-        let (control, asked) = mpsc::channel(16);
+        let (control, controls) = mpsc::channel(16);
         let handle = Handle { control, groups: groups.iter().map(Outside::of).collect(), address };
-        let running = run::run(config, udp_transport, listener, groups, asked, office_doors);
+        let running = run::run(config, udp_transport, listener, groups, controls, backend_events);
         let task = tokio::spawn(async {
             let ended = running.await; // this also drops the groups and their recorders
             for recording in recordings {
@@ -306,7 +306,7 @@ fn refuse_non_voter(config: &AgentConfig) -> Result<(), StartError> {
 
 /// Logs the groups in which this member does not vote. The level rises with the likelihood of a
 /// mistake.
-fn tell_non_voters(config: &AgentConfig) {
+fn log_non_voters(config: &AgentConfig) {
     for NonVoter { what, doubt } in config.non_voter_in() {
         match doubt {
             Doubt::Strong => tracing::error!("{what}"),
@@ -449,11 +449,11 @@ impl Handle {
         // An agent that has ended drops `found`, which is the error below.
         let _ = self.control.send(control).await;
         let id = is_found.await.map_err(|_| TransferError::Ended)??;
-        let (told, outcome) = oneshot::channel();
-        self.step_down_for(group, span, Some(Transferee { id, told }), None).await?;
+        let (outcome, is_over) = oneshot::channel();
+        self.step_down_for(group, span, Some(Transferee { id, outcome }), None).await?;
         // The sender was dropped without an outcome: tenure was lost before the transfer, or the
         // agent is about to end.
-        Ok(outcome.await.unwrap_or(TransferOutcome::Missed { within: None }))
+        Ok(is_over.await.unwrap_or(TransferOutcome::Missed { within: None }))
     }
 
     /// Returns the group's name if the agent is a member of it.
@@ -471,7 +471,7 @@ impl Handle {
         let outside = self.require(group)?;
         let (done, is_done) = oneshot::channel();
         let (control, group) = (self.control.clone(), group.to_owned());
-        let wish = StepDown::new(async move {
+        let request = StepDown::new(async move {
             let (given_up, is_given_up) = oneshot::channel();
             let step_down = Control::StepDown {
                 group,
@@ -487,8 +487,8 @@ impl Handle {
             // The caller may have stopped waiting.
             let _ = done.send(());
         });
-        outside.step_down_hook.hand_in(wish).await;
-        // The wish was dropped: the agent is about to end, and then leads nothing.
+        outside.step_down_hook.hand_in(request).await;
+        // The request was dropped: the agent is about to end, and then leads nothing.
         let _ = is_done.await;
         Ok(())
     }

@@ -90,7 +90,7 @@ pub enum Door {
 /// loopback address.
 pub async fn listen(address: SocketAddr, door: Door) -> io::Result<TcpListener> {
     if door == Door::ThisHost && !address.ip().is_loopback() {
-        let refusal = "not an address of this host alone";
+        let refusal = "not a loopback address";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, refusal));
     }
     TcpListener::bind(address).await
@@ -228,7 +228,7 @@ impl Interface {
     fn hold(&self, in_progress: InProgress) -> Result<Held, Refusal> {
         self.streams.hold(in_progress).ok_or_else(|| {
             let what = format!(
-                "{MOST_STREAMS} programs watch this agent, as many as may, and each began less than {} s ago: try again later, end one of them, or ask for /v1/status again and again",
+                "{MOST_STREAMS} programs watch this agent, which is the limit, and each began less than {} s ago: try again later, end one of them, or poll /v1/status",
                 STREAM_STAYS.as_secs()
             );
             Refusal(StatusCode::SERVICE_UNAVAILABLE, what)
@@ -242,7 +242,8 @@ async fn council(
 ) -> Result<Json<CouncilStatus>, Refusal> {
     let status = group_status(&agent, &group).await?;
     status.council.map(Json).ok_or_else(|| {
-        let what = format!("no part in a council of group `{group}`: council is off");
+        let what =
+            format!("this agent has no part in a council of group `{group}`: council is off");
         Refusal(StatusCode::NOT_FOUND, what)
     })
 }
@@ -269,7 +270,7 @@ async fn nothing_there(uri: Uri) -> Refusal {
 
 /// Answers that `uri` does not exist, and lists the paths that do.
 async fn nothing_but(uri: Uri, there_are: &str) -> Refusal {
-    let what = format!("nothing at {}: there are {there_are}", uri.path());
+    let what = format!("nothing at {}: use one of {there_are}", uri.path());
     Refusal(StatusCode::NOT_FOUND, what)
 }
 
@@ -311,7 +312,7 @@ async fn refuse_strangers(request: Request, next: Next) -> Response {
         Some(host) if is_this_host(host) => next.run(request).await,
         Some(host) => {
             let what =
-                format!("host `{host}` is not this one: ask at localhost or a loopback address");
+                format!("host `{host}` is not this host: use localhost or a loopback address");
             Refusal(StatusCode::FORBIDDEN, what).into_response()
         }
         None => {

@@ -71,16 +71,20 @@ pub(crate) struct Lifeline {
 
 impl Lifeline {
     /// Keeps a connection to a leader until the leader's host refuses one, and reports the refusal.
-    pub(crate) fn hold(address: SocketAddr, target: LeaderRef, told: mpsc::Sender<Notice>) -> Self {
+    pub(crate) fn hold(
+        address: SocketAddr,
+        target: LeaderRef,
+        notices: mpsc::Sender<Notice>,
+    ) -> Self {
         let task = tokio::spawn(async move {
             let mut was_there = false;
             loop {
-                match follow(address, Some((target, &told))).await {
+                match follow(address, Some((target, &notices))).await {
                     // A leader that refuses from the start may be unreachable behind a firewall.
                     Fate::Refused(_) if !was_there => {}
                     Fate::Dead(round_trip) | Fate::Refused(round_trip) => {
                         // The send fails only if the agent has ended.
-                        let _ = told.send(Notice::Refused { target, round_trip }).await;
+                        let _ = notices.send(Notice::Refused { target, round_trip }).await;
                         return;
                     }
                     Fate::Unreachable => {}
@@ -105,13 +109,13 @@ impl Drop for Lifeline {
 }
 
 /// Checks whether a leader that another member reported dead refuses connections.
-pub(crate) fn probe(address: SocketAddr, target: LeaderRef, told: mpsc::Sender<Notice>) {
+pub(crate) fn probe(address: SocketAddr, target: LeaderRef, notices: mpsc::Sender<Notice>) {
     tokio::spawn(async move {
         // The connection carries no hello, so it lasts no longer than [`ANSWER_WITHIN`].
         let fate = tokio::time::timeout(ANSWER_WITHIN, follow(address, None)).await;
         if let Ok(Fate::Dead(round_trip) | Fate::Refused(round_trip)) = fate {
             // The send fails only if the agent has ended.
-            let _ = told.send(Notice::Refused { target, round_trip }).await;
+            let _ = notices.send(Notice::Refused { target, round_trip }).await;
         }
     });
 }
@@ -148,9 +152,9 @@ async fn follow(address: SocketAddr, hello: Option<(LeaderRef, &mpsc::Sender<Not
             Err(_) => return Fate::Flickering,
         };
         let since = Instant::now();
-        if let Some((target, told)) = hello {
+        if let Some((target, notices)) = hello {
             // A failed write means that the connection broke, and the next read finds that out.
-            let _ = say_hello(&mut stream, target, told).await;
+            let _ = send_hello(&mut stream, target, notices).await;
         }
         // The leader sends nothing on a lifeline: the loop ends when the connection does.
         while matches!(stream.read(&mut [0; 16]).await, Ok(1..)) {}
@@ -163,16 +167,16 @@ async fn follow(address: SocketAddr, hello: Option<(LeaderRef, &mpsc::Sender<Not
 }
 
 /// Begins a connection with a frame from the agent's loop. Without a loop there is no frame.
-async fn say_hello(
+async fn send_hello(
     stream: &mut TcpStream,
     target: LeaderRef,
-    told: &mpsc::Sender<Notice>,
+    notices: &mpsc::Sender<Notice>,
 ) -> io::Result<()> {
     let (hello, frame) = oneshot::channel();
     let connected = Notice::Connected { target, hello };
-    let is_told = told.send(connected).await.is_ok();
+    let is_sent = notices.send(connected).await.is_ok();
     match frame.await {
-        Ok(frame) if is_told => stream.write_all(&framed(&frame)).await,
+        Ok(frame) if is_sent => stream.write_all(&framed(&frame)).await,
         Ok(_) | Err(_) => Ok(()),
     }
 }
@@ -206,10 +210,10 @@ mod tests {
 
     /// Starts an agent's loop that answers lifelines and forwards refusals.
     fn agent() -> (mpsc::Sender<Notice>, mpsc::Receiver<LeaderRef>) {
-        let (tell, mut told) = mpsc::channel(1);
+        let (tell, mut notices) = mpsc::channel(1);
         let (refuse, refusals) = mpsc::channel(1);
         tokio::spawn(async move {
-            while let Some(notice) = told.recv().await {
+            while let Some(notice) = notices.recv().await {
                 match notice {
                     Notice::Refused { target, .. } => refuse.send(target).await.unwrap(),
                     Notice::Connected { hello, .. } => hello.send(b"sealed".to_vec()).unwrap(),
@@ -246,17 +250,17 @@ mod tests {
     async fn leader_that_drops_connections_is_dead_only_once_refused() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (tell, mut told) = agent();
+        let (tell, mut notices) = agent();
         let _lifeline = Lifeline::hold(address, LEADER, tell);
         for _ in 0..3 {
             let (stream, _) = listener.accept().await.unwrap();
             drop(stream);
         }
         let (stream, _) = listener.accept().await.unwrap();
-        assert!(told.try_recv().is_err(), "it lives");
+        assert!(notices.try_recv().is_err(), "it lives");
         drop(stream);
         drop(listener);
-        assert_eq!(told.recv().await, Some(LEADER));
+        assert_eq!(notices.recv().await, Some(LEADER));
     }
 
     /// A listener with the shortest possible queue.
@@ -285,24 +289,24 @@ mod tests {
     async fn lost_connection_attempt_is_repeated() {
         let (listener, address) = narrow();
         let _queue = crowd(address).await;
-        let (tell, mut told) = agent();
+        let (tell, mut notices) = agent();
         probe(address, LEADER, tell);
         sleep(WAITS[0] / 2).await;
         drop(listener);
-        assert_eq!(told.recv().await, Some(LEADER));
+        assert_eq!(notices.recv().await, Some(LEADER));
     }
 
     #[tokio::test(start_paused = true)]
     async fn silent_leader_is_dead_once_its_host_refuses() {
         let (listener, address) = narrow();
-        let (tell, mut told) = agent();
+        let (tell, mut notices) = agent();
         let _lifeline = Lifeline::hold(address, LEADER, tell);
         let (stream, _) = listener.accept().await.unwrap();
         let _queue = crowd(address).await;
         drop(stream);
         sleep(ANSWER_WITHIN * 2).await;
         drop(listener);
-        let refusal = timeout(RECONNECT_AFTER * 2, told.recv()).await;
+        let refusal = timeout(RECONNECT_AFTER * 2, notices.recv()).await;
         assert_eq!(refusal, Ok(Some(LEADER)));
     }
 }

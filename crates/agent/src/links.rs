@@ -106,10 +106,10 @@ impl Arrival {
 
     /// Tells the connection whether the frame was admitted. If it was, the connection becomes a
     /// member's.
-    pub(crate) fn judge(self, is_let_in: bool) {
+    pub(crate) fn judge(self, is_admitted: bool) {
         if let Some(waits) = self.waits {
             // The connection may have ended in the meantime.
-            let _ = waits.send(is_let_in);
+            let _ = waits.send(is_admitted);
         }
     }
 }

@@ -35,7 +35,7 @@ async fn seek_for(
         addresses.dedup();
         if !complained {
             for (name, why) in &unresolved {
-                tracing::warn!("cannot resolve `{name}` to join at: {why}: will try again");
+                tracing::warn!("cannot resolve the join address `{name}`: {why}: trying again");
             }
             complained = !unresolved.is_empty();
         }

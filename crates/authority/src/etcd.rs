@@ -314,7 +314,7 @@ impl Etcd {
         let behind = self.check_era(era.as_ref());
         Ok(Some(behind.err().unwrap_or_else(|| {
             StoreError::Refused(format!(
-                "{}: another member began an era just now: it is tried again",
+                "{}: another member began an era just now: trying again",
                 self.place()
             ))
         })))
@@ -327,8 +327,7 @@ impl Etcd {
         }
         let (place, key) = (self.place(), &self.key);
         StoreError::Blocked(format!(
-            "{place}: key `{key}` has no lease, so it never ends, and no member wrote it: it keeps every member from tenure: see \
-             who writes there, and delete it: `etcdctl del {key}`"
+            "{place}: key `{key}` has no lease, so it never ends, and no member wrote it. It keeps every member from tenure: find the program that writes there, and delete the key: `etcdctl del {key}`"
         ))
     }
 
@@ -340,7 +339,7 @@ impl Etcd {
             Some(era) if era <= self.era => Ok(()),
             Some(era) => Err(StoreError::behind(&self.group, era.into())),
             None => Err(StoreError::Refused(format!(
-                "{}: what `{}` holds is no era: write the highest era of the group there",
+                "{}: the value of `{}` is no era: write the highest era of the group there",
                 self.place(),
                 self.era_key
             ))),
@@ -498,7 +497,7 @@ impl Etcd {
     fn broken_off(&self) -> StoreError {
         let place = self.place();
         StoreError::Unavailable(format!(
-            "{place} broke off, or does not answer as etcd does: see that it is etcd 3.4 or later"
+            "{place} closed the stream, or does not answer as etcd does: make sure that it is etcd 3.4 or later"
         ))
     }
 }
@@ -567,7 +566,7 @@ fn held(found: &KeyValue) -> StoreError {
 /// Draws the id of a lease. It is positive, because zero would let etcd choose.
 fn random_id() -> Result<i64, StoreError> {
     let drawn = getrandom::u64().map_err(|error| {
-        StoreError::Unavailable(format!("the system gives no random numbers: {error}"))
+        StoreError::Unavailable(format!("the operating system gives no random numbers: {error}"))
     })?;
     Ok(i64::try_from(drawn >> 1).unwrap_or(i64::MAX).max(1))
 }

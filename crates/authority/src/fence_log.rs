@@ -87,8 +87,7 @@ impl FenceLog {
     pub fn on_disk(state: &Path, group: &str) -> Result<Self, String> {
         std::fs::create_dir_all(state).map_err(|error| {
             format!(
-                "{}: cannot be made a directory for the highest fence seen: {error}: name one on a disk that can be \
-                 written (--state, or state = \"..\"), or none",
+                "{}: cannot create the directory for the highest fence seen: {error}: name a directory on a writable disk (--state, or state = \"..\"), or none",
                 state.display()
             )
         })?;
@@ -127,7 +126,7 @@ impl StoreFile {
         };
         postcard::from_bytes(&payload).map_err(|error| {
             let path = self.0.display();
-            format!("{path}: is of another version of Hustings: {error}: move it away")
+            format!("{path}: another version of Hustings wrote this file: {error}: move it away")
         })
     }
 

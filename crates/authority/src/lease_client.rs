@@ -388,7 +388,7 @@ impl LeaseTask {
         let answer = match waited {
             CallResult::Answered(answer) => answer,
             CallResult::TooLong => Err(StoreError::Unavailable(format!(
-                "{} did not answer in time: see that it runs and can be reached, or raise ttl, a sixth of which an answer may take",
+                "{} did not answer in time: make sure that it runs and can be reached, or raise ttl: an answer may take a sixth of ttl",
                 store.place()
             ))),
             CallResult::Overtaken => return None,

@@ -144,8 +144,7 @@ impl Postgres {
             let why = std::error::Error::source(&error);
             let why = why.map_or_else(|| error.to_string(), ToString::to_string);
             StoreConfigError::Config(format!(
-                "postgres: this url cannot be used: {why}: write it as postgresql://user:password@host:5432/database, \
-                 without sslmode"
+                "postgres: this URL cannot be used: {why}: write it as postgresql://user:password@host:5432/database, without sslmode"
             ))
         })?;
         if config.get_ssl_mode() == SslMode::Require {
@@ -205,8 +204,7 @@ impl Postgres {
     fn unreplicated(&self) -> StoreError {
         let place = self.place();
         StoreError::Unavailable(format!(
-            "{place}: the wait for its synchronous standby was cancelled, so what it committed may be lost if it fails over: it \
-             counts as not done, and is tried again: see who cancels queries there, and that the standby runs"
+            "{place}: the wait for its synchronous standby was cancelled, so the write may be lost if it fails over: it counts as not done, and is tried again: find out what cancels queries there, and make sure that the standby runs"
         ))
     }
 
@@ -300,8 +298,7 @@ impl Postgres {
         row.and_then(read).ok_or_else(|| {
             let (place, group) = (self.place(), &self.group);
             StoreError::Refused(format!(
-                "{place} has no sound row of group `{group}` in hustings_tenure: see who else writes there, and raise `era` on all \
-                 members"
+                "{place} has no valid row of group `{group}` in hustings_tenure: find the program that writes there, and raise `era` on all members"
             ))
         })
     }
@@ -312,9 +309,7 @@ impl Postgres {
         let (place, group, holder) = (self.place(), self.group(), shown(&row.holder));
         let hours = row.lasts.as_secs() / 3600;
         StoreError::Blocked(format!(
-            "{place}: the row of this group in hustings_tenure says that `{holder}` holds for {hours} h more, and no member asks for more \
-             than 1 h: the server's clock was set back, or another program wrote the row. It keeps every member from tenure: make sure \
-             that no member holds, and end it: UPDATE hustings_tenure SET expires = now() WHERE group_name = {group}"
+            "{place}: by the row of this group in hustings_tenure, `{holder}` holds tenure for {hours} h more, and no member asks for more than 1 h: the server's clock was set back, or another program wrote the row. It keeps every member from tenure: make sure that no member holds tenure, and end it: UPDATE hustings_tenure SET expires = now() WHERE group_name = {group}"
         ))
     }
 
@@ -322,9 +317,7 @@ impl Postgres {
     fn no_era(&self, era: i64) -> StoreError {
         let (place, group, mine, last) = (self.place(), self.group(), self.era, ERAS.end());
         StoreError::Refused(format!(
-            "{place}: the row of this group in hustings_tenure is of era {era}, and eras are 0 to {last}: see who else writes there, \
-             stop all members, put back the highest `era` that any of them has, as in UPDATE hustings_tenure SET era = {mine} WHERE \
-             group_name = {group}, raise `era` on all members, and start them"
+            "{place}: the row of this group in hustings_tenure has era {era}, and eras are 0 to {last}: find the program that writes there, stop all members, restore the highest `era` of any member, as in UPDATE hustings_tenure SET era = {mine} WHERE group_name = {group}, raise `era` on all members, and start them"
         ))
     }
 }

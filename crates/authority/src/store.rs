@@ -79,7 +79,9 @@ impl StoreError {
     /// than the fences of that era.
     #[cfg(any(feature = "etcd", feature = "postgres"))]
     pub(super) fn behind(group: &str, era: i64) -> Self {
-        Self::Refused(format!("group `{group}` is in era {era}: raise `era` of this member to it"))
+        Self::Refused(format!(
+            "group `{group}` is in era {era}: raise `era` of this member to that"
+        ))
     }
 
     /// The error for a call that failed: a refusal if there is a remedy for it.
@@ -88,7 +90,7 @@ impl StoreError {
         match remedy {
             Some(remedy) => Self::Refused(format!("{place} refuses: {what}: {remedy}")),
             None => Self::Unavailable(format!(
-                "{place} failed: {what}: see that it runs and can be reached, and what its log says"
+                "{place} failed: {what}: make sure that it runs and can be reached, and read its log"
             )),
         }
     }
@@ -110,7 +112,7 @@ pub enum StoreConfigError {
     #[error("{0}")]
     Config(String),
     /// The operating system supplies no random numbers.
-    #[error("the system gives no random numbers: {0}")]
+    #[error("the operating system gives no random numbers: {0}")]
     Random(#[from] getrandom::Error),
 }
 

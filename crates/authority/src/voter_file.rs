@@ -52,7 +52,7 @@ pub enum VoterError {
     File(#[from] OpenError),
     /// The file belongs to another member.
     #[error(
-        "{}: it is what `{found}` promised, not `{member}`: give this member its own file, or its old name", .path.display()
+        "{}: this file has the promises of `{found}`, not of `{member}`: give this member its own file, or its old name", .path.display()
     )]
     Another {
         /// The file.
@@ -64,13 +64,12 @@ pub enum VoterError {
     },
     /// The member is not a voter.
     #[error(
-        "`{0}` is none of the voters, or has no directory to keep what it promises: name it among the voters, and a \
-         directory on a disk"
+        "`{0}` is not one of the voters, or has no directory for its promises: name it among the voters, and name a directory on a disk"
     )]
     NoVoter(String),
     /// Another process uses the file: the voter's agent, or a command that initialises it.
     #[error(
-        "{}: is locked: the agent of `{member}` runs, or is being initialised: stop it first", .path.display()
+        "{}: is locked: the agent of `{member}` runs, or the voter is being initialised: stop that process first", .path.display()
     )]
     Runs {
         /// The lock file.
@@ -89,9 +88,7 @@ pub enum VoterError {
     /// The promises were made in another list of voters. A majority of one list is not a majority
     /// of another.
     #[error(
-        "{}: what was promised among other voters: voters cannot be changed one by one while the group runs, as two \
-         lists have two majorities. Put the list back; or stop all members, and begin a new era on all new voters \
-         with `hustings voter init --era`", .path.display()
+        "{}: its promises belong to another list of voters: voters cannot be changed one by one while the group runs, as two lists have two majorities. Restore the list; or stop all members, and begin a new era on all new voters with `hustings voter init --era`", .path.display()
     )]
     OtherVoters {
         /// The file.
@@ -101,8 +98,7 @@ pub enum VoterError {
     },
     /// Another release wrote the file, or its content is damaged.
     #[error(
-        "{}: what it says cannot be understood: was it written by a later release? Run that release; or if \
-         the file is damaged, move it away, and run `hustings voter init`", .0.display()
+        "{}: cannot decode this voter's file: if a later release wrote it, run that release; if it is damaged, move it away, and run `hustings voter init`", .0.display()
     )]
     Unreadable(PathBuf),
 }
@@ -211,19 +207,21 @@ impl VoterFile {
         // Without a thread no promise is ever persisted, and the voter never answers.
         let started = thread::Builder::new().name("voter's disk".to_owned()).spawn(serving);
         if let Err(error) = started {
-            tracing::error!("a voter cannot work: no thread for its disk: {error}");
+            tracing::error!(
+                "a voter cannot vote: cannot start the thread that writes its file: {error}"
+            );
         }
         disk
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Result<(), String> {
         let Ok(durable) = postcard::from_bytes(bytes) else {
-            return Err("a voter's promise cannot be written down".to_owned());
+            return Err("a voter's promise cannot be encoded".to_owned());
         };
         let bytes = encode(&self.member, self.voters, durable);
         self.slots.store(&bytes).map_err(|error| match error.kind() {
             ErrorKind::NotFound => format!(
-                "{error}, so this voter does not vote: stop this agent, move away what is there now, and run `hustings voter init`"
+                "{error}, so this voter does not vote: stop this agent, move the file away, and run `hustings voter init`"
             ),
             _ => error.to_string(),
         })

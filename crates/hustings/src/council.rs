@@ -48,7 +48,7 @@ pub enum CouncilEndedError {
     #[error(transparent)]
     Stopped(#[from] AgentStoppedError),
     /// Another centre began later, and the hosts follow it.
-    #[error("another centre, `{}`, has called this group since", .0.name)]
+    #[error("another centre, `{}`, has called hosts of this group since then", .0.name)]
     AnotherCentre(Peer),
     /// This centre yields because a host holds a seat of another centre.
     #[error("`{}` holds a seat of another centre", .0.name)]

@@ -46,7 +46,7 @@ pub enum TenureError {
 
 /// The error that tenure ended before the work was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("tenure with fence {fence} has ended before the work under it")]
+#[error("tenure with fence {fence} ended before the work under it")]
 pub struct TenureLostError {
     /// The fence of the tenure that ended.
     pub fence: Fence,

@@ -71,14 +71,14 @@ impl Admission {
             return None;
         }
         if sender.id == context.me.id {
-            self.hear_namesake(from, frame, context, emit);
+            self.on_duplicate_name(from, frame, context, emit);
             return None;
         }
         let address = SocketAddr::new(from.ip(), sender.port);
-        if !context.is_active() || self.hear_the_dead(sender, address, context, emit) {
+        if !context.is_active() || self.notify_reported_dead(sender, address, context, emit) {
             return None;
         }
-        if let Some(proof) = self.hear_proof(address, frame, context, emit) {
+        if let Some(proof) = self.on_proof(address, frame, context, emit) {
             return proof;
         }
         let is_unproven_link = channel == Channel::Link && self.is_unproven(sender, context);
@@ -124,7 +124,7 @@ impl Admission {
         if let Some(former) = where_another_process_was(sender, place, context)
             && may_tell
         {
-            tell_the_former(sender, place, former, context, emit);
+            notify_former_address(sender, place, former, context, emit);
         }
         let answers_at = match frame.body {
             Body::Ping { .. } | Body::WhoIs { .. } => address,
@@ -175,7 +175,7 @@ impl Admission {
         let sender = &frame.sender;
         if sender.id == context.me.id
             || !context.is_active()
-            || self.hear_the_dead(sender, place, context, emit)
+            || self.notify_reported_dead(sender, place, context, emit)
             || has_another_name(sender, context, emit)
         {
             return Verdict::Refused;
@@ -229,7 +229,7 @@ impl Admission {
 
     /// Tells a sender that its incarnation was reported dead; it refutes the report if it is alive.
     /// Returns true if it was reported dead.
-    fn hear_the_dead(
+    fn notify_reported_dead(
         &mut self,
         sender: &Sender<'_>,
         address: SocketAddr,
@@ -319,7 +319,7 @@ impl Admission {
         emit.counters.unknown_body += 1;
         if self.unknown_bodies_of.insert(sender.id) {
             tracing::warn!(
-                "group `{}`: `{}` sends frames of kind {kind}, version {version}, which this program does not know: they are skipped; run one version of hustings on every member",
+                "group `{}`: `{}` sends frames of kind {kind}, version {version}, which this program does not know, and skips: run one version of hustings on every member",
                 context.config.name,
                 sender.name
             );
@@ -375,7 +375,7 @@ fn has_another_name(sender: &Sender<'_>, context: &Context, emit: &mut Emit) -> 
     emit.counters.reject(Rejected::Malformed);
     if emit.counters.malformed.is_power_of_two() {
         tracing::error!(
-            "group `{}`: the names `{known}` and `{}` have the same identity: what `{}` says does not count; give one of the two another name",
+            "group `{}`: the names `{known}` and `{}` have the same identity: frames of `{}` are ignored; give one of the two another name",
             context.config.name,
             sender.name,
             sender.name
@@ -410,7 +410,7 @@ fn where_another_process_was(
 /// Notifies the former address of a member that came up again elsewhere. Usually its former process
 /// is gone. But if two processes share the name and do not hear each other, the first one learns
 /// about it only from this notice. Until then other members would look for a voter in vain.
-fn tell_the_former(
+fn notify_former_address(
     sender: &Sender<'_>,
     address: SocketAddr,
     former: SocketAddr,

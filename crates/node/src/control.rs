@@ -81,8 +81,7 @@ pub enum TransferError {
     /// The group has no voters. A store grants tenure to the first member that asks, and an
     /// election alone names any member.
     #[error(
-        "group `{group}` has no voters, and only tenure that voters grant can be handed to somebody: name nobody, and \
-         whom the election names leads next"
+        "group `{group}` has no voters, and only tenure that voters grant can be transferred to a given member: name no member, and the election chooses the next leader"
     )]
     NoVoters {
         /// The group.
@@ -90,9 +89,9 @@ pub enum TransferError {
     },
     /// Another member holds tenure, or none does.
     #[error(
-        "this member, `{member}`, holds no tenure of group `{group}` to hand over: {}",
+        "this member, `{member}`, holds no tenure of group `{group}` to transfer: {}",
         .holder.as_ref().map_or_else(
-            || "nobody is known to hold it, see `hustings status` for the reason".to_owned(),
+            || "it knows no holder, see `hustings status` for the reason".to_owned(),
             |holder| format!("`{holder}` holds it, ask the agent there"),
         )
     )]
@@ -105,7 +104,7 @@ pub enum TransferError {
         holder: Option<String>,
     },
     /// The transferee is this member itself.
-    #[error("`{member}` is this member of group `{group}` itself: name another one: {}", list(.known))]
+    #[error("`{member}` is this member of group `{group}` itself: name another member: {}", list(.known))]
     Itself {
         /// The group.
         group: String,
@@ -116,7 +115,7 @@ pub enum TransferError {
     },
     /// No member has that name, or none that this member can reach.
     #[error(
-        "no member of group `{group}` is known as `{transferee}`, and nobody answers to that name: choose of those known: {}",
+        "no member of group `{group}` is known as `{transferee}`, and no process answers to that name: choose a known member: {}",
         list(.known)
     )]
     Unknown {
@@ -129,19 +128,19 @@ pub enum TransferError {
     },
     /// The agent has stopped, and holds nothing.
     #[error(
-        "the agent has ended, and what it held with it: see its log for the reason, and start it again"
+        "the agent has ended, and holds no tenure any more: see its log for the reason, and start it again"
     )]
     Ended,
 }
 
 /// The number of names in an error message. The rest is counted.
-const MOST_TOLD: usize = 20;
+const MOST_LISTED: usize = 20;
 
 fn list(names: &BTreeSet<String>) -> String {
-    let told: Vec<&str> = names.iter().take(MOST_TOLD).map(String::as_str).collect();
-    match names.len().saturating_sub(MOST_TOLD) {
-        0 if told.is_empty() => "nobody yet".to_owned(),
-        0 => told.join(", "),
-        more => format!("{}, and {more} more", told.join(", ")),
+    let listed: Vec<&str> = names.iter().take(MOST_LISTED).map(String::as_str).collect();
+    match names.len().saturating_sub(MOST_LISTED) {
+        0 if listed.is_empty() => "none yet".to_owned(),
+        0 => listed.join(", "),
+        more => format!("{}, and {more} more", listed.join(", ")),
     }
 }

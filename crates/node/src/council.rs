@@ -63,7 +63,7 @@ pub(crate) struct Hosting {
     centre: Option<MemberId>,
     /// The current terms, class and number of seats. A change makes a new configuration.
     terms: Option<(Terms, (u16, u16))>,
-    told: watch::Sender<HostStatus>,
+    watch: watch::Sender<HostStatus>,
 }
 
 impl CouncilRole {
@@ -96,7 +96,7 @@ impl CouncilRole {
     /// Returns a receiver that watches this member's seat.
     pub(crate) fn watch_seat(&self) -> Option<watch::Receiver<HostStatus>> {
         match self {
-            Self::Host(host) => Some(host.told.subscribe()),
+            Self::Host(host) => Some(host.watch.subscribe()),
             Self::Centre(_) => None,
         }
     }
@@ -193,7 +193,7 @@ impl Hosting {
             only_centre,
             centre: None,
             terms: None,
-            told: watch::Sender::new(HostStatus {
+            watch: watch::Sender::new(HostStatus {
                 group: group.to_owned(),
                 class,
                 seat: None,
@@ -203,7 +203,7 @@ impl Hosting {
     }
 
     fn class(&self) -> u16 {
-        self.told.borrow().class
+        self.watch.borrow().class
     }
 
     /// Adopts the terms of a centre's `message`. Returns true if they are valid.
@@ -233,21 +233,21 @@ impl Hosting {
         self.driver.due().map(|due| due - now)
     }
 
-    fn tell(&mut self, now: Instant, centre: Peer) {
+    fn publish_seat(&mut self, now: Instant, centre: Peer) {
         let seat = self.seat().map(|place| SeatStatus {
             place,
             centre,
             since: now,
             lease: self.lease(now),
         });
-        self.told.send_modify(|told| {
-            told.seat = seat;
-            told.changes += 1;
+        self.watch.send_modify(|status| {
+            status.seat = seat;
+            status.changes += 1;
         });
     }
 
     fn status(&self, now: Instant) -> HostStatus {
-        let mut status = self.told.borrow().clone();
+        let mut status = self.watch.borrow().clone();
         if let Some(seat) = &mut status.seat {
             seat.lease = self.lease(now);
         }
@@ -291,9 +291,9 @@ impl CouncilRole {
         if let Self::Host(host) = self
             && host.seat().is_some()
         {
-            host.told.send_modify(|told| {
-                told.seat = None;
-                told.changes += 1;
+            host.watch.send_modify(|status| {
+                status.seat = None;
+                status.changes += 1;
             });
         }
     }
@@ -398,7 +398,7 @@ impl CouncilRole {
             Effect::Multicast { message } => self.say(&message, None, context, emit),
             // The session number is derived from the calendar, like incarnations.
             Effect::Save(_) => {}
-            Effect::Report(CouncilOutcome::Council(change)) => self.tell(change, context),
+            Effect::Report(CouncilOutcome::Council(change)) => self.publish_change(change, context),
             // A round is reported with its feedback. Councils have no partial views.
             Effect::Report(CouncilOutcome::Standing { .. }) | Effect::Meet(_) => {}
         }
@@ -433,11 +433,11 @@ impl CouncilRole {
     }
 
     /// Publishes a change of the council to the user.
-    fn tell(&mut self, change: Change, context: &Context) {
+    fn publish_change(&mut self, change: Change, context: &Context) {
         match self {
             Self::Host(host) => {
                 let centre = host.centre.unwrap_or(context.me.id);
-                host.tell(context.now, context.peers.describe(centre));
+                host.publish_seat(context.now, context.peers.describe(centre));
             }
             Self::Centre(centre) => {
                 centre.note(context.now, change, &context.config.name);
@@ -465,8 +465,7 @@ pub(crate) fn is_fresh(
     emit.counters.council_stale += 1;
     if emit.counters.council_stale.is_power_of_two() {
         tracing::warn!(
-            "group `{}`: a word of the centre `{}` is {:.0} s off by this host's calendar, and not heeded: \
-             somebody repeats what it once said, or the two hosts' calendars differ",
+            "group `{}`: a message of the centre `{}` is {:.0} s off by this host's calendar, and is ignored: either it is replayed, or the calendars of the two hosts differ",
             context.config.name,
             sender.name,
             off.as_secs_f64()
@@ -479,7 +478,7 @@ fn note_nonsense(sender: &Sender<'_>, context: &Context, emit: &mut Emit) {
     emit.counters.council_senseless += 1;
     if emit.counters.council_senseless.is_power_of_two() {
         tracing::warn!(
-            "group `{}`: what the centre `{}` says makes no sense here: is it of another release?",
+            "group `{}`: a message of the centre `{}` cannot be understood, and is ignored: run one version of hustings on every member",
             context.config.name,
             sender.name
         );

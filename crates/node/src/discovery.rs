@@ -56,7 +56,7 @@ pub(crate) struct Discovery {
     /// True if a multicast of another group has arrived: the network carries multicasts.
     hears_other_groups: bool,
     /// True if a centre has logged why it does not call yet.
-    has_said_why: bool,
+    has_logged_wait: bool,
 }
 
 impl Component for Discovery {
@@ -72,7 +72,7 @@ impl Component for Discovery {
                 self.partake_by(context.now + ANSWERED_WITHIN);
                 self.hello(context, emit);
             }
-            Event::SayUp => emit.say_up(context),
+            Event::SayUp => emit.announce_presence(context),
             Event::ElectionEntered => self.start_when_ready(context, emit),
             Event::Timeout => self.on_timeout(context, emit),
             Event::Settled => self.look_around(context),
@@ -96,7 +96,7 @@ fn start(context: &Context, emit: &mut Emit) {
     if needs_view || !context.config.join.is_empty() || !context.reach.has_multicast() {
         emit.raise(Event::MembershipNeeded);
     } else {
-        emit.say_up(context);
+        emit.announce_presence(context);
     }
 }
 
@@ -184,12 +184,12 @@ impl Discovery {
             self.start_when_ready(context, emit);
             match self.partakes_at {
                 None if !context.is_host() => emit.raise(Event::StartCouncil),
-                Some(_) => self.say_that_it_waits(context),
+                Some(_) => self.log_waiting_centre(context),
                 None => {}
             }
         }
         if self.lonely_at.take_if(is_due).is_some() && context.peers.count() == 0 {
-            self.say_that_it_is_lonely(context, emit);
+            self.log_no_member_found(context, emit);
         }
     }
 
@@ -202,27 +202,26 @@ impl Discovery {
     }
 
     /// Logs that no member was found. Followers are silent, so all may be well.
-    fn say_that_it_is_lonely(&self, context: &Context, emit: &Emit) {
+    fn log_no_member_found(&self, context: &Context, emit: &Emit) {
         let question = match self.hears_other_groups {
             _ if emit.counters.unknown_key > 0 => {
-                "have they the same key? Frames of this group under another key arrive here"
+                "give all members the same key; frames of this group under another key arrive here"
             }
-            true => "have they the same group name? Multicasts of other groups arrive here",
-            false => "does the network drop multicasts? Then name one or more of them with --join",
+            true => "give all members the same group name; multicasts of other groups arrive here",
+            false => "the network may drop multicasts; name one or more members with --join",
         };
         tracing::info!(
-            "group `{}`: nobody was heard by {} so far. If others run, and lead themselves: {question}",
+            "group `{}`: no other member found by {} yet. If others run, and lead by themselves: {question}",
             context.config.name,
             context.reach
         );
     }
 
-    fn say_that_it_waits(&mut self, context: &Context) {
+    fn log_waiting_centre(&mut self, context: &Context) {
         let is_centre = matches!(context.config.council, CouncilPart::Centre(_));
-        if is_centre && !std::mem::replace(&mut self.has_said_why, true) {
+        if is_centre && !std::mem::replace(&mut self.has_logged_wait, true) {
             tracing::info!(
-                "group `{}`: calling when it is known how many members there are: a group that has just come up counts them first, \
-                 which takes some 10 s",
+                "group `{}`: the centre calls hosts when the number of members is known: a group that has just started counts its members first, which takes some 10 s",
                 context.config.name
             );
         }

@@ -68,7 +68,7 @@ impl Election {
             return; // no election here
         }
         if protocol != context.config.protocol.tag() {
-            return hear_other_protocol(heard, context, emit);
+            return warn_of_other_protocol(heard, context, emit);
         }
         if !context.may_elect() {
             return; // it asks once it may
@@ -247,11 +247,11 @@ fn driver(context: &Context, recorder: Option<Recorder>) -> Box<dyn ElectionDriv
 }
 
 /// Warns that a member runs another protocol: the two cannot elect a leader together.
-fn hear_other_protocol(heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+fn warn_of_other_protocol(heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
     emit.counters.other_protocol += 1;
     if emit.counters.other_protocol.is_power_of_two() {
         tracing::warn!(
-            "group `{}`: `{}` at {} runs another protocol than {}: neither understands the other; give all members the same",
+            "group `{}`: `{}` at {} runs another protocol than {}: the two cannot elect a leader together; give all members the same protocol",
             context.config.name,
             heard.frame.sender.name,
             heard.address,

@@ -40,7 +40,7 @@ pub(crate) struct Liveness {
     probe: Option<LeaderProbe>,
     isolation: Isolation,
     /// The member that another member reports dead. The agent takes it and checks.
-    doubted: Option<MemberId>,
+    down_report: Option<MemberId>,
 }
 
 impl Liveness {
@@ -52,18 +52,18 @@ impl Liveness {
             }
             _ => None,
         };
-        Self { ping: None, probe, isolation: Isolation::default(), doubted: None }
+        Self { ping: None, probe, isolation: Isolation::default(), down_report: None }
     }
 
     /// Takes the member that another member reports dead, if it has not been checked yet.
-    pub(crate) fn take_doubted(&mut self) -> Option<MemberId> {
-        self.doubted.take()
+    pub(crate) fn take_down_report(&mut self) -> Option<MemberId> {
+        self.down_report.take()
     }
 
     fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
         let sender = &heard.frame.sender;
         match heard.frame.body {
-            Body::Obituary { of } => self.doubted = Some(of),
+            Body::Obituary { of } => self.down_report = Some(of),
             Body::Pong { challenge, .. } => {
                 let ends_ping = leader_ping::ends(&mut self.ping, sender.id, challenge, context);
                 let probe = self.probe.as_mut();
@@ -103,12 +103,12 @@ impl Liveness {
             let has_left = context.stepped_down_until.is_some();
             if incarnation >= context.incarnation && !has_left {
                 tracing::warn!(
-                    "group `{}`: `{}` takes this member for dead: going on in a new life",
+                    "group `{}`: `{}` reports this member dead: going on in a new incarnation",
                     context.config.name,
                     sender.name
                 );
                 emit.raise(Event::BeginIncarnation(Some(incarnation)));
-                emit.raise(Event::SayAlive);
+                emit.raise(Event::AnnounceAlive);
             }
         } else if of == sender.id {
             emit.raise(Event::MarkDead { id: of, incarnation }); // goodbye
@@ -148,7 +148,7 @@ impl Component for Liveness {
                 self.isolation.on_timeout(context, emit);
             }
             Event::TakePart | Event::NomineeChanged { .. } => self.isolation.watch(context, emit),
-            Event::TakenForDead | Event::SayAlive if self.probe.is_none() => {
+            Event::TakenForDead | Event::AnnounceAlive if self.probe.is_none() => {
                 emit.broadcast(context, &Body::Alive { priority: context.me.priority });
             }
             _ => {}

@@ -277,7 +277,9 @@ impl Node {
             Event::PeerLost(id) => context.peers.forget(*id),
             Event::Seated(is_seated) => context.is_seated = *is_seated,
             Event::StayDown(until) => context.stepped_down_until = Some(*until),
-            Event::Rumour { origin, host, content } => self.hear_rumour(*origin, *host, content),
+            Event::Rumour { origin, host, content } => {
+                self.on_relayed_frame(*origin, *host, content);
+            }
             Event::Released { content, place, channel } => match Frame::decode(content) {
                 Ok(frame) => _ = self.take_in((*place, *channel), &frame),
                 Err(why) => self.emit.counters.reject(why),
@@ -414,7 +416,7 @@ impl Node {
     }
 
     /// Handles a frame to all that other members relayed.
-    fn hear_rumour(&mut self, origin: MemberId, host: IpAddr, content: &[u8]) {
+    fn on_relayed_frame(&mut self, origin: MemberId, host: IpAddr, content: &[u8]) {
         let frame = match Frame::decode(content) {
             Ok(frame) if frame.group == self.context.id && frame.sender.id == origin => frame,
             Ok(_) | Err(_) => return self.emit.counters.reject(Rejected::Malformed),

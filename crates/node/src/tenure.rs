@@ -210,7 +210,7 @@ impl Component for Tenure {
             Event::Paused(span) => self.note_pause(*span, context),
             Event::PeerMoved => self.word_last_words(context, emit),
             Event::UnprovenHolder { member, fence, address } => {
-                self.tell_of_unproven(member, *fence, *address);
+                self.report_unproven_claim(member, *fence, *address);
             }
             Event::GiveUpTenure => self.resign_tenure(context, emit),
             Event::DisownTenure => self.disown_tenure(context),
@@ -243,7 +243,7 @@ impl Tenure {
         let sender = &heard.frame.sender;
         match heard.frame.body {
             Body::Tenure { to, authority, message } => {
-                self.hear_tenure(heard, (to, authority), message, context, emit);
+                self.on_tenure_message(heard, (to, authority), message, context, emit);
             }
             Body::Granted { longest_ns, question } => {
                 self.on_granted(sender.id, question, Duration(longest_ns));
@@ -268,21 +268,21 @@ impl Tenure {
                     self.on_transfer_taken(sender.id, fence, context, emit);
                     self.note_transferee(sender.id, fence, emit);
                 } else {
-                    self.tell_of_another_list(sender.name, Some(fence), lasts_ns > 0);
+                    self.report_other_voter_list(sender.name, Some(fence), lasts_ns > 0);
                     if lasts_ns > 0 {
                         self.note_other_holder(sender, context);
                     }
                 }
             }
             Body::Hello { .. } | Body::Up => {
-                self.tell_newcomer(sender.id, heard.address, context, emit);
+                self.announce_tenure_to(sender.id, heard.address, context, emit);
             }
             _ => {}
         }
     }
 
     /// Handles a message of tenure. It is decoded here, once.
-    fn hear_tenure(
+    fn on_tenure_message(
         &mut self,
         heard: &Admitted<'_>,
         (to, authority): (MemberId, u64),
@@ -297,7 +297,7 @@ impl Tenure {
         let is_addressed = to == context.me.id || to == sender.id;
         if !self.shares_authority(sender, authority, context) {
             if let Ok(message) = &message {
-                self.hear_another_list(heard, (message, bytes), context, emit);
+                self.on_other_voter_list(heard, (message, bytes), context, emit);
             }
             emit.counters.other_voters += u64::from(is_addressed);
         } else if is_addressed {
@@ -328,7 +328,7 @@ impl Tenure {
         }
         self.leave_tenure(context, emit);
         if self.holds_unelected {
-            self.tell_all(context, emit); // the others have just learnt of another nominee
+            self.announce_tenure(context, emit); // the others have just learnt of another nominee
             self.tell_at = Some(context.now + TELL_AGAIN); // or are about to
         }
     }
@@ -366,7 +366,7 @@ impl Tenure {
                 None => {
                     self.ask_authority(Request::Release, context, emit);
                     // A voter receives no release from itself.
-                    self.tell_who_waits(|_| true, context, emit);
+                    self.notify_waiters(|_| true, context, emit);
                 }
             }
         }
@@ -470,7 +470,7 @@ impl Tenure {
             self.end_inheritance(context, emit);
         }
         if self.tell_at.is_some_and(|at| at <= context.now) {
-            self.tell_all(context, emit);
+            self.announce_tenure(context, emit);
         }
         self.pass_stand_aside(context, emit);
         self.pass_transfer(context, emit);
@@ -531,7 +531,7 @@ impl Tenure {
         self.begin_to_wait(context);
         self.show(emit);
         match (before, fence) {
-            (_, Some(_)) => self.tell_all(context, emit),
+            (_, Some(_)) => self.announce_tenure(context, emit),
             (Some(fence), None) => {
                 if held.is_none() && !self.is_leaving {
                     self.warn_of_loss(fence, context);

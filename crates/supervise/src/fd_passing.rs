@@ -39,7 +39,7 @@ pub(crate) fn pair(
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     assert!(
         ancillary.push(SendAncillaryMessage::ScmRights(&files)),
-        "there is space for two files"
+        "the buffer has space for two files"
     );
     let bytes = [IoSlice::new(&COMPANION)];
     sendmsg(&ours, &bytes, &mut ancillary, SendFlags::NOSIGNAL)?;

@@ -130,7 +130,10 @@ impl Sweep {
             let complaint = match killed {
                 Ok(left) => {
                     let pids: Vec<_> = left.iter().map(|process| process.pid.to_string()).collect();
-                    format!("killed processes have not ended: see what holds {}", pids.join(" "))
+                    format!(
+                        "killed processes have not ended: find out what holds {}",
+                        pids.join(" ")
+                    )
                 }
                 Err(error) => format!("cannot find processes to kill, still trying: {error}"),
             };

@@ -39,15 +39,15 @@ pub(super) enum VoterPart {
 /// The sending ends of the channels from the authorities' tasks to the loop.
 pub(super) struct LeaseBackends {
     part: VoterPart,
-    words: LeaseEvents,
-    saved: mpsc::UnboundedSender<(usize, Result<(), String>)>,
+    on_lease: LeaseEvents,
+    on_saved: mpsc::UnboundedSender<(usize, Result<(), String>)>,
     stopped: Arc<Notify>,
 }
 
 /// The receiving ends of the channels, for the loop.
 pub(super) struct BackendEvents {
     /// Events of an authority, with the index of its group.
-    pub(super) words: mpsc::UnboundedReceiver<(usize, LeaseEvent)>,
+    pub(super) leases: mpsc::UnboundedReceiver<(usize, LeaseEvent)>,
     /// Results of writing a voter's file, with the index of its group.
     pub(super) saved: mpsc::UnboundedReceiver<(usize, Result<(), String>)>,
     /// Signals that work under tenure has stopped.
@@ -56,11 +56,11 @@ pub(super) struct BackendEvents {
 
 impl LeaseBackends {
     pub(super) fn open(part: VoterPart) -> (Self, BackendEvents) {
-        let (words, heard) = mpsc::unbounded_channel();
-        let (saved, told) = mpsc::unbounded_channel();
+        let (on_lease, leases) = mpsc::unbounded_channel();
+        let (on_saved, saved) = mpsc::unbounded_channel();
         let stopped = Arc::new(Notify::new());
-        let backend_events = BackendEvents { words: heard, saved: told, stopped: stopped.clone() };
-        let lease_backends = Self { part, words, saved, stopped };
+        let backend_events = BackendEvents { leases, saved, stopped: stopped.clone() };
+        let lease_backends = Self { part, on_lease, on_saved, stopped };
         (lease_backends, backend_events)
     }
 
@@ -85,13 +85,13 @@ impl LeaseBackends {
             AuthorityConfig::Quorum(quorum) => self.quorum(number, group, quorum, member).await,
             AuthorityConfig::Store(store) => {
                 let terms = store.terms(&group.name, member);
-                let memory = match &store.state {
+                let fence_log = match &store.state {
                     Some(state) => FenceLog::on_disk(state, &group.name)?,
                     None => FenceLog::fleeting(),
                 };
                 let name = store.store.name();
-                let words = self.words.clone();
-                let lease_client = spawn(&store.store, terms, memory, number, words)?;
+                let on_lease = self.on_lease.clone();
+                let lease_client = spawn(&store.store, terms, fence_log, number, on_lease)?;
                 Ok(Authority::Store { name, lease_client })
             }
         }
@@ -143,13 +143,13 @@ impl LeaseBackends {
         let votes = Some(voter_file::found(&opened));
         let disk = match opened {
             Ok((file, _)) => {
-                let saved = self.saved.clone();
+                let saved = self.on_saved.clone();
                 // The send fails only if the loop has ended.
                 Some(file.serve(move |done| _ = saved.send((number, done))))
             }
             Err(error) if self.part == VoterPart::MustVote => {
                 return Err(format!(
-                    "`{}` is one of the voters, and cannot vote: {error}{}",
+                    "voter `{}` cannot vote: {error}{}",
                     vote.member,
                     remedy_in_a_program(&error)
                 ));
@@ -173,11 +173,10 @@ fn remedy(error: &VoterError) -> &'static str {
     match error {
         VoterError::OtherVoters { .. } | VoterError::Another { .. } => "",
         VoterError::File(OpenError::Another { .. }) => {
-            ". Put this group's own file there. If there is none any more: stop this agent, move the file to where it \
-             belongs, and run `hustings voter init`"
+            ". Put this group's own file there. If that file is lost: stop this agent, move the other file to where it belongs, and run `hustings voter init`"
         }
         VoterError::File(OpenError::NotOurs { .. }) => {
-            ". Then put this voter's own there, or run `hustings voter init`, while this agent is stopped"
+            ". Then put this voter's own file there, or run `hustings voter init`, while this agent is stopped"
         }
         VoterError::Runs { .. }
         | VoterError::File(OpenError::InUse { .. } | OpenError::Io { .. }) => {
@@ -208,19 +207,19 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Otherwise the voter would not vote until the next start.
 async fn lock(state: &Path, vote: Vote<'_>) -> Result<VoterLock, VoterError> {
     let waited = async {
-        let mut is_said = false;
+        let mut is_logged = false;
         loop {
             match VoterLock::take(state, vote) {
                 Err(VoterError::Runs { .. }) => {}
                 done => return done,
             }
-            if !is_said {
+            if !is_logged {
                 tracing::info!(
                     "group `{}`: this voter is being initialised, or its agent runs: waiting {} s at most",
                     vote.group,
                     INIT_TAKES.as_secs()
                 );
-                is_said = true;
+                is_logged = true;
             }
             sleep(LOOK_EVERY).await;
         }
@@ -235,9 +234,9 @@ async fn lock(state: &Path, vote: Vote<'_>) -> Result<VoterLock, VoterError> {
 fn spawn(
     store: &StoreKind,
     terms: StoreTerms,
-    memory: FenceLog,
+    fence_log: FenceLog,
     group: usize,
-    words: LeaseEvents,
+    on_lease: LeaseEvents,
 ) -> Result<LeaseClient, String> {
     let failed = |error: StoreConfigError| error.to_string();
     match store {
@@ -247,18 +246,18 @@ fn spawn(
             let login = login.clone().map(|(user, password)| Login { user, password });
             let config = EtcdConfig { endpoints: endpoints.clone(), login, ca: ca.clone() };
             let store = Etcd::new(config, &terms).map_err(failed)?;
-            Ok(LeaseClient::spawn(store, terms, memory, group, words))
+            Ok(LeaseClient::spawn(store, terms, fence_log, group, on_lease))
         }
         #[cfg(feature = "postgres")]
         StoreKind::Postgres { url } => {
             use crate::authority::postgres::{Postgres, PostgresConfig};
             let config = PostgresConfig { url: url.clone() };
             let store = Postgres::new(&config, &terms).map_err(failed)?;
-            Ok(LeaseClient::spawn(store, terms, memory, group, words))
+            Ok(LeaseClient::spawn(store, terms, fence_log, group, on_lease))
         }
         #[cfg(not(all(feature = "etcd", feature = "postgres")))]
         other => {
-            let (_, _, _, _) = (terms, memory, group, words);
+            let (_, _, _, _) = (terms, fence_log, group, on_lease);
             let name = other.name();
             let what = format!(
                 "this program was built without {name}: build it with `--features {name}`, or let voters grant tenure"
@@ -272,7 +271,9 @@ fn rand_seed() -> [u8; 32] {
     let mut seed = [0; 32];
     if let Err(error) = getrandom::fill(&mut seed) {
         // The calendar and the process id are the remaining values that distinguish incarnations.
-        tracing::warn!("no randomness of the system: {error}");
+        tracing::warn!(
+            "the operating system gives no random numbers: {error}: drawing from the calendar and the process id"
+        );
         let calendar = hustings_system::clock::calendar();
         seed[..8].copy_from_slice(&calendar.to_le_bytes());
         seed[8..12].copy_from_slice(&std::process::id().to_le_bytes());
@@ -358,7 +359,7 @@ mod tests {
         assert!(
             advice().ends_with(
                 "belongs to `voter of g`, not to `voter of h`: check the path. Put this group's own file there. If \
-                 there is none any more: stop this agent, move the file to where it belongs, and run `hustings voter init`"
+                 that file is lost: stop this agent, move the other file to where it belongs, and run `hustings voter init`"
             ),
             "{}",
             advice()

@@ -38,7 +38,7 @@ const LONGEST_SLEEP: StdDuration = StdDuration::from_secs(1);
 
 /// An event of the loop.
 enum Event {
-    Asked(Control),
+    Control(Control),
     Datagram(Datagram),
     Link(Arrival),
     Lifeline(Notice),
@@ -62,10 +62,41 @@ struct Loop {
     /// The lifelines to the leaders, by the index of the group.
     lifelines: BTreeMap<usize, Lifeline>,
     /// The leader that each group probed last, and the time of the probe.
-    inquiries: BTreeMap<usize, (MemberId, Instant)>,
-    notices: mpsc::Sender<Notice>,
+    probes: BTreeMap<usize, (MemberId, Instant)>,
+    /// Receives the notices of lifelines and probes.
+    on_notice: mpsc::Sender<Notice>,
     /// Hosts whose frames of another layout version were logged.
     other_versions: OnceEach<IpAddr>,
+}
+
+/// The receiving ends of everything that the loop waits for, besides datagrams.
+struct Sources {
+    controls: mpsc::Receiver<Control>,
+    notices: mpsc::Receiver<Notice>,
+    backend_events: BackendEvents,
+    arrivals: mpsc::Receiver<Arrival>,
+    seeds: mpsc::Receiver<(usize, Vec<SocketAddr>)>,
+    /// The bytes of the last datagram.
+    buffer: [u8; BUFFER_BYTES],
+}
+
+impl Sources {
+    /// Waits for the next event, until `due`. Datagrams, which anyone can send in floods, come after
+    /// the events of this host, which are few.
+    async fn next(&mut self, udp_transport: &UdpTransport, due: Option<Instant>) -> Event {
+        tokio::select! {
+            biased;
+            control = self.controls.recv() => Event::Control(control.unwrap_or(Control::Stop)),
+            Some(notice) = self.notices.recv() => Event::Lifeline(notice),
+            Some((group, done)) = self.backend_events.saved.recv() => Event::Saved(group, done),
+            Some((group, event)) = self.backend_events.leases.recv() => Event::Lease(group, event),
+            () = self.backend_events.stopped.notified() => Event::WorkStopped,
+            datagram = udp_transport.receive(&mut self.buffer) => Event::Datagram(datagram),
+            Some(arrival) = self.arrivals.recv() => Event::Link(arrival),
+            Some((group, addresses)) = self.seeds.recv() => Event::Seeds(group, addresses),
+            () = sleep_until(due) => Event::Due,
+        }
+    }
 }
 
 /// Runs the loop until a request to stop arrives or the agent ends by itself.
@@ -74,24 +105,25 @@ pub(super) async fn run(
     udp_transport: UdpTransport,
     listener: TcpListener,
     groups: Vec<Node>,
-    mut asked: mpsc::Receiver<Control>,
-    mut backend_events: BackendEvents,
+    controls: mpsc::Receiver<Control>,
+    backend_events: BackendEvents,
 ) -> Result<(), AgentStoppedError> {
-    let (heard, mut links_heard) = mpsc::channel(1024);
-    let (notices, mut told) = mpsc::channel(64);
-    let mut seeds = resolve::seek(config.groups.iter().map(|group| group.join.clone()));
+    let (on_arrival, arrivals) = mpsc::channel(1024);
+    let (on_notice, notices) = mpsc::channel(64);
+    let seeds = resolve::seek(config.groups.iter().map(|group| group.join.clone()));
+    let buffer = [0; BUFFER_BYTES];
+    let mut sources = Sources { controls, notices, backend_events, arrivals, seeds, buffer };
     let mut agent = Loop {
         config,
         udp_transport,
-        links: Links::open(listener, heard),
+        links: Links::open(listener, on_arrival),
         groups,
         outbox: Outbox::new(),
         lifelines: BTreeMap::new(),
-        inquiries: BTreeMap::new(),
-        notices,
+        probes: BTreeMap::new(),
+        on_notice,
         other_versions: OnceEach::default(),
     };
-    let mut buffer = [0; BUFFER_BYTES];
     agent.udp_transport.ready().await;
     agent.start();
     loop {
@@ -101,60 +133,18 @@ pub(super) async fn run(
             return Err(ended);
         }
         let due = agent.due();
-        let event = tokio::select! {
-            biased;
-            control = asked.recv() => Event::Asked(control.unwrap_or(Control::Stop)),
-            Some(notice) = told.recv() => Event::Lifeline(notice),
-            // These events are few and come from this host. They precede datagrams, which anyone
-            // can send in floods.
-            Some((group, done)) = backend_events.saved.recv() => Event::Saved(group, done),
-            Some((group, word)) = backend_events.words.recv() => Event::Lease(group, word),
-            () = backend_events.stopped.notified() => Event::WorkStopped,
-            datagram = agent.udp_transport.receive(&mut buffer) => Event::Datagram(datagram),
-            Some(arrival) = links_heard.recv() => Event::Link(arrival),
-            Some((group, addresses)) = seeds.recv() => Event::Seeds(group, addresses),
-            () = sleep_until(due) => Event::Due,
-        };
+        let event = sources.next(&agent.udp_transport, due).await;
         let now = match &event {
             Event::Datagram(datagram) => datagram.at,
             _ => clock::now(),
         };
         agent.look_for_pause(now, due);
-        match event {
-            Event::Asked(Control::Stop) => {
-                agent.leave(now);
-                agent.finish().await;
-                return Ok(());
-            }
-            Event::Asked(control) => agent.on_control(now, control),
-            Event::Datagram(datagram) => {
-                if agent.hear_datagrams(datagram, &mut buffer, &mut links_heard) {
-                    // Seeds have a lower priority than datagrams, so they are checked here. The
-                    // other tasks of this process get their turn too.
-                    if let Ok((group, addresses)) = seeds.try_recv() {
-                        agent.groups[group].join(now, &addresses, &mut agent.outbox);
-                    }
-                    tokio::task::yield_now().await;
-                }
-            }
-            Event::Link(arrival) => agent.hear_arrival(now, arrival),
-            Event::Lifeline(notice) => agent.on_lifeline(now, notice),
-            Event::Seeds(group, addresses) => {
-                agent.groups[group].join(now, &addresses, &mut agent.outbox);
-            }
-            Event::Saved(group, done) => {
-                agent.groups[group].on_saved(now, &done, &mut agent.outbox);
-            }
-            Event::Lease(group, word) => {
-                agent.groups[group].on_lease_event(now, &word, &mut agent.outbox);
-            }
-            Event::WorkStopped => {
-                for group in &mut agent.groups {
-                    group.leave_tenure(now, &mut agent.outbox);
-                }
-            }
-            Event::Due => {}
+        if matches!(event, Event::Control(Control::Stop)) {
+            agent.leave(now);
+            agent.finish().await;
+            return Ok(());
         }
+        agent.on_event(now, event, &mut sources).await;
         agent.pass(now);
     }
 }
@@ -206,63 +196,103 @@ impl Loop {
         self.groups.iter().filter_map(Node::due).min()
     }
 
-    fn hear_datagram(&mut self, datagram: Datagram, buffer: &mut [u8]) {
-        let Datagram { way, length, from, at } = datagram;
-        self.on_frame(at, way, from, &mut buffer[..length]);
+    async fn on_event(&mut self, now: Instant, event: Event, sources: &mut Sources) {
+        match event {
+            Event::Control(control) => self.on_control(now, control),
+            Event::Datagram(datagram) => {
+                let Sources { buffer, arrivals, seeds, .. } = sources;
+                if self.on_datagrams(datagram, buffer, arrivals) {
+                    // Seeds have a lower priority than datagrams, so they are checked here. The
+                    // other tasks of this process get their turn too.
+                    if let Ok((group, addresses)) = seeds.try_recv() {
+                        self.groups[group].join(now, &addresses, &mut self.outbox);
+                    }
+                    tokio::task::yield_now().await;
+                }
+            }
+            Event::Link(arrival) => self.on_arrival(now, arrival),
+            Event::Lifeline(notice) => self.on_lifeline(now, notice),
+            Event::Seeds(group, addresses) => {
+                self.groups[group].join(now, &addresses, &mut self.outbox);
+            }
+            Event::Saved(group, done) => {
+                self.groups[group].on_saved(now, &done, &mut self.outbox);
+            }
+            Event::Lease(group, event) => {
+                self.groups[group].on_lease_event(now, &event, &mut self.outbox);
+            }
+            Event::WorkStopped => {
+                for group in &mut self.groups {
+                    group.leave_tenure(now, &mut self.outbox);
+                }
+            }
+            Event::Due => {}
+        }
+    }
+
+    fn on_datagram(&mut self, datagram: Datagram, buffer: &mut [u8]) {
+        let Datagram { channel, length, from, at } = datagram;
+        self.on_frame(at, channel, from, &mut buffer[..length]);
     }
 
     /// Handles `first` and further datagrams that have already arrived. If more remain, handles
     /// frames from links next, so that a flood of datagrams does not starve them. Handles due
     /// timeouts after each frame. Returns true if datagrams remain.
-    fn hear_datagrams(
+    fn on_datagrams(
         &mut self,
         first: Datagram,
         buffer: &mut [u8],
-        links: &mut mpsc::Receiver<Arrival>,
+        arrivals: &mut mpsc::Receiver<Arrival>,
     ) -> bool {
-        self.hear_datagram(first, buffer);
-        let are_left = self.hear_the_rest(buffer);
+        self.on_datagram(first, buffer);
+        let are_left = self.on_waiting_datagrams(buffer);
         if are_left {
-            self.hear_links(links);
+            self.on_waiting_arrivals(arrivals);
         }
         are_left
     }
 
     /// Handles datagrams that have already arrived, each at its own time, because the process may
     /// have been stopped in between. Returns true if there may be more.
-    fn hear_the_rest(&mut self, buffer: &mut [u8]) -> bool {
+    fn on_waiting_datagrams(&mut self, buffer: &mut [u8]) -> bool {
         for _ in 1..MOST_AT_ONCE {
             let due = self.due();
             let Some(datagram) = self.udp_transport.try_receive(buffer) else {
                 return false;
             };
             self.look_for_pause(datagram.at, due);
-            self.hear_datagram(datagram, buffer);
+            self.on_datagram(datagram, buffer);
             self.pass(datagram.at);
         }
         true
     }
 
     /// Handles frames that have already arrived over links.
-    fn hear_links(&mut self, heard: &mut mpsc::Receiver<Arrival>) {
+    fn on_waiting_arrivals(&mut self, arrivals: &mut mpsc::Receiver<Arrival>) {
         for _ in 0..MOST_AT_ONCE {
-            let Ok(arrival) = heard.try_recv() else {
+            let Ok(arrival) = arrivals.try_recv() else {
                 return;
             };
             let now = clock::now();
-            self.hear_arrival(now, arrival);
+            self.on_arrival(now, arrival);
             self.pass(now);
         }
     }
 
-    fn hear_arrival(&mut self, now: Instant, mut arrival: Arrival) {
-        let is_let_in = self.on_frame(now, Channel::Link, arrival.from, &mut arrival.frame);
-        arrival.judge(is_let_in);
+    fn on_arrival(&mut self, now: Instant, mut arrival: Arrival) {
+        let is_admitted = self.on_frame(now, Channel::Link, arrival.from, &mut arrival.frame);
+        arrival.judge(is_admitted);
     }
 
     /// Passes a sealed frame to the group that it belongs to. Returns true if the group admitted
     /// it.
-    fn on_frame(&mut self, now: Instant, way: Channel, from: SocketAddr, frame: &mut [u8]) -> bool {
+    fn on_frame(
+        &mut self,
+        now: Instant,
+        channel: Channel,
+        from: SocketAddr,
+        frame: &mut [u8],
+    ) -> bool {
         let position = |is_it: fn(&Keyring, &[u8]) -> bool| {
             let mut groups = self.groups.iter();
             groups.position(|group| is_it(group.keyring(), frame))
@@ -271,9 +301,9 @@ impl Loop {
         let group_index = group_index.unwrap_or(0); // the first group then counts it as another group's
         let version = frame.first().copied().unwrap_or(VERSION);
         match self.groups[group_index].keyring().open(frame).and_then(Frame::decode) {
-            Ok(frame) => self.dispatch(now, way, from, group_index, &frame),
+            Ok(frame) => self.dispatch(now, channel, from, group_index, &frame),
             Err(why) => {
-                if why == Rejected::Group && way == Channel::Multicast {
+                if why == Rejected::Group && channel == Channel::Multicast {
                     self.groups.iter_mut().for_each(Node::note_other_group);
                 }
                 self.refuse(now, group_index, (from, version), why);
@@ -297,7 +327,7 @@ impl Loop {
         let keys = self.groups[group_index].counters().unknown_key;
         if why == Rejected::Key && keys.is_power_of_two() {
             tracing::warn!(
-                "group `{}`: a frame from {from} is sealed under another key, and so were {} before: give every member the same key or key-file (`hustings keys` makes one); if it is another group of this name, rename one of the two",
+                "group `{}`: a frame from {from} is sealed under another key, and so were {} frames before: give every member the same key or key-file (`hustings keys` makes one); if it is another group with this name, rename one of the two",
                 self.groups[group_index].name(),
                 keys - 1
             );
@@ -305,7 +335,7 @@ impl Loop {
         if why == Rejected::Version && self.other_versions.insert(from.ip()) {
             // The version comes before the group's tag, so the sender's group is not known.
             tracing::warn!(
-                "a frame from {from} has layout version {version}, this agent speaks {VERSION}: run one version of hustings on every member"
+                "a frame from {from} has layout version {version}, and this agent uses {VERSION}: run one version of hustings on every member"
             );
         }
     }
@@ -313,7 +343,7 @@ impl Loop {
     fn dispatch(
         &mut self,
         now: Instant,
-        way: Channel,
+        channel: Channel,
         from: SocketAddr,
         group_index: usize,
         frame: &Frame<'_>,
@@ -324,11 +354,11 @@ impl Loop {
             group.refuse(now, Rejected::Group);
             return false;
         }
-        let is_let_in = group.hear(now, from, way, frame, &mut self.outbox);
-        if let Some(leader) = group.take_doubted() {
-            self.doubt(now, group_index, leader);
+        let is_admitted = group.hear(now, from, channel, frame, &mut self.outbox);
+        if let Some(leader) = group.take_down_report() {
+            self.probe_leader(now, group_index, leader);
         }
-        is_let_in
+        is_admitted
     }
 
     fn on_control(&mut self, now: Instant, control: Control) {

@@ -17,18 +17,18 @@ impl StepDownHook {
     /// Opens the hook and returns the receiver of step-downs. Returns `None` if the hook is already
     /// open.
     pub(super) fn open(&self) -> Option<mpsc::Receiver<StepDown>> {
-        let (wishes, arriving) = mpsc::channel(MOST_WAITING);
-        self.0.set(wishes).is_ok().then_some(arriving)
+        let (on_step_down, step_downs) = mpsc::channel(MOST_WAITING);
+        self.0.set(on_step_down).is_ok().then_some(step_downs)
     }
 
     /// Has a step-down carried out: by the receiver of the hook if there is one, otherwise at once.
-    pub(super) async fn hand_in(&self, wish: StepDown) {
+    pub(super) async fn hand_in(&self, step_down: StepDown) {
         let refused = match self.0.get() {
-            Some(wishes) => wishes.send(wish).await.err().map(|refused| refused.0),
-            None => Some(wish),
+            Some(on_step_down) => on_step_down.send(step_down).await.err().map(|refused| refused.0),
+            None => Some(step_down),
         };
-        if let Some(wish) = refused {
-            wish.carry_out().await;
+        if let Some(step_down) = refused {
+            step_down.carry_out().await;
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct UdpTransport {
 /// The envelope of a datagram. Its bytes are in the buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Datagram {
-    pub(super) way: Channel,
+    pub(super) channel: Channel,
     pub(super) length: usize,
     pub(super) from: SocketAddr,
     /// The time, read after the datagram had arrived. A holder counts its tenure from the moment of
@@ -47,9 +47,9 @@ pub(super) struct Datagram {
 }
 
 impl Datagram {
-    fn received(way: Channel, length: usize, from: SocketAddr) -> Self {
+    fn received(channel: Channel, length: usize, from: SocketAddr) -> Self {
         let at = clock::now();
-        Self { way, length, from, at }
+        Self { channel, length, from, at }
     }
 }
 
@@ -75,7 +75,7 @@ impl UdpTransport {
             match sockets::multicast(group, config.interface) {
                 Ok(socket) => multicasts.push((group, socket)),
                 Err(error) => tracing::warn!(
-                    "no multicast on {group} by interface {}: {error}: members must be named with --join",
+                    "no multicast on {group} by interface {}: {error}: name the other members with --join",
                     config.interface
                 ),
             }
@@ -105,13 +105,13 @@ impl UdpTransport {
     /// Waits for a datagram on any socket.
     pub(super) async fn receive(&self, buffer: &mut [u8]) -> Datagram {
         poll_fn(|context| {
-            for (way, socket) in self.sockets() {
+            for (channel, socket) in self.sockets() {
                 let mut buffer = ReadBuf::new(buffer);
                 // An error refers to a datagram sent earlier, which is lost like any other.
                 while let Poll::Ready(received) = socket.poll_recv_from(context, &mut buffer) {
                     if let Ok(from) = received {
                         let length = buffer.filled().len();
-                        return Poll::Ready(Datagram::received(way, length, from));
+                        return Poll::Ready(Datagram::received(channel, length, from));
                     }
                 }
             }
@@ -122,9 +122,9 @@ impl UdpTransport {
 
     /// Returns a datagram that has already arrived, if there is one.
     pub(super) fn try_receive(&self, buffer: &mut [u8]) -> Option<Datagram> {
-        self.sockets().find_map(|(way, socket)| {
+        self.sockets().find_map(|(channel, socket)| {
             let (length, from) = socket.try_recv_from(buffer).ok()?;
-            Some(Datagram::received(way, length, from))
+            Some(Datagram::received(channel, length, from))
         })
     }
 

@@ -29,15 +29,14 @@ pub enum AgentConfigError {
         name: String,
     },
     /// The configuration has no group.
-    #[error("no group: an agent is a member of at least one")]
+    #[error("no group: an agent has to be a member of at least one")]
     NoGroup,
     /// Two groups have the same name.
     #[error("group `{0}` is there twice")]
     SameGroupTwice(String),
     /// A group on the network has no key, so any host could lead it.
     #[error(
-        "group `{group}` has no key, and its frames leave this host (bound to {bind}): \
-         set a key (`hustings keys generate` prints one), or --insecure to let anybody on the network take part"
+        "group `{group}` has no key, and its frames leave this host (bound to {bind}): set a key (`hustings keys generate` prints one), or --insecure to let any host on the network take part"
     )]
     NoKey {
         /// The name of the group.
@@ -48,8 +47,7 @@ pub enum AgentConfigError {
     /// The address of the HTTP interface is not a loopback address. The page and the streams of
     /// events are only for this host.
     #[error(
-        "http {0} is not of this host alone: choose an address such as 127.0.0.1:7480, or off; \
-         to read metrics and the status from elsewhere, set metrics (--metrics {0})"
+        "http {0} is not a loopback address: choose an address such as 127.0.0.1:7480, or off; to read metrics and the status from elsewhere, set metrics (--metrics {0})"
     )]
     HttpBeyondHost(SocketAddr),
     /// The address is not a multicast address.
@@ -57,15 +55,14 @@ pub enum AgentConfigError {
     NotMulticast(SocketAddr),
     /// The multicast address means a different network on every host.
     #[error(
-        "multicast {0} is of one host or one link alone, which cannot be told without a zone: \
-         choose a site-local one such as {MULTICAST_V6}"
+        "multicast {0} reaches only one host or one link, and needs a zone to say which: choose a site-local address such as {MULTICAST_V6}"
     )]
     MulticastNeedsZone(SocketAddr),
     /// The multicast address has port 0, to which nothing can be sent.
-    #[error("multicast {0}: port 0 is none: choose one, such as 7401")]
+    #[error("multicast {0}: port 0 cannot be used: choose a port, such as 7401")]
     MulticastWithoutPort(SocketAddr),
     /// Two addresses have different IP versions, so one cannot receive what the other sends.
-    #[error("{what} and bind {bind} are of different IP versions: choose both of one")]
+    #[error("{what} and bind {bind} have different IP versions: choose both of one version")]
     TwoVersions {
         /// The other address and the name of its field.
         what: String,
@@ -116,12 +113,11 @@ pub enum GroupConfigError {
     NotBuilt(&'static str),
     /// The member does not campaign, but the protocol of this name elects among all members.
     #[error(
-        "campaign false means nothing to protocol {0}, which elects among all members: \
-         choose announce, suppress or earliest"
+        "campaign false has no effect with protocol {0}, which elects among all members: choose announce, suppress or earliest"
     )]
     CannotListen(&'static str),
     /// The group has a partial view, but the protocol of this name needs to know all members.
-    #[error("view means nothing to protocol {0}: it is for probabilistic and none")]
+    #[error("view has no effect with protocol {0}: it is for probabilistic and none")]
     CannotKnowFew(&'static str),
     /// The partial view has a size out of bounds. A group whose members know too few others falls
     /// apart.
@@ -137,8 +133,7 @@ pub enum GroupConfigError {
     /// A voter has no directory for its file. Its promises would be lost with its process. Holds
     /// the name of the voter.
     #[error(
-        "this member, `{0}`, is one of its voters, and must keep what it promises: \
-         name a directory on a disk with --state, or state = \"/var/lib/hustings\""
+        "this member, `{0}`, is one of its voters, and must store its promises: name a directory on a disk with --state, or state = \"/var/lib/hustings\""
     )]
     VoterWithoutState(String),
     /// An interval is out of bounds, or an address cannot be used.

@@ -37,7 +37,7 @@ pub fn read(path: &Path) -> Result<PartialConfig, Complaint> {
     if keys.any(|key| String::from(key) == EXAMPLE_KEY) {
         let shown = path.display();
         config.warnings.push(format!(
-            "{shown} has the example's key, which everybody knows: put what `hustings keys generate` prints in its place"
+            "{shown} has the example's key, which is public: replace it by a key that `hustings keys generate` prints"
         ));
     }
     Ok(config)
@@ -238,7 +238,7 @@ fn unreadable(path: &Path, error: &SecretFileError) -> String {
     match error {
         SecretFileError::Io(error) => format!("cannot read {shown}: {error}"),
         SecretFileError::Exposed => format!(
-            "{shown} has a key in it, and others than its owner can read it: {}, and make a new key if somebody may have read this one",
+            "{shown} has a key in it, and users other than its owner can read it: {}, and make a new key if another user may have read this key",
             secret_file::remedy(&shown.to_string(), geteuid().as_raw())
         ),
     }

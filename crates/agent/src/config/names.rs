@@ -44,7 +44,7 @@ impl AgentConfig {
 fn non_voter(member: &str, group: &GroupConfig, quorum: &QuorumConfig) -> NonVoter {
     let voters = quorum.voters.join(", ");
     let what = format!(
-        "group {}: this member, `{member}`, is none of the voters ({voters}), and does not vote",
+        "group {}: this member, `{member}`, is not one of the voters ({voters}), and does not vote",
         group.name
     );
     let file = quorum.state.as_ref();
@@ -58,7 +58,7 @@ fn non_voter(member: &str, group: &GroupConfig, quorum: &QuorumConfig) -> NonVot
         (_, Some(path)) => (
             Doubt::Strong,
             format!(
-                ", though it has a voter's file, {}: was it renamed? Set the name that it had (--name), or write the new one in voters, on all members",
+                ", although it has a voter's file, {}: was it renamed? Set its former name (--name), or write the new name in voters, on all members",
                 path.display()
             ),
         ),
@@ -135,10 +135,10 @@ mod tests {
             assert_eq!(found.len(), 1, "{name}");
             assert_eq!(found[0].doubt, doubt, "{name}");
             let what = &found[0].what;
-            assert!(what.contains(&format!("this member, `{name}`, is none of the voters")));
+            assert!(what.contains(&format!("this member, `{name}`, is not one of the voters")));
             let hint = format!("if this host is meant to be the voter `{voter}`, set name");
             assert_eq!(what.contains(&hint), !voter.is_empty(), "{what}");
-            let warning = "no two hosts may have one name";
+            let warning = "no two hosts may have the same name";
             assert_eq!(what.contains(warning), !voter.is_empty(), "{what}");
         }
     }

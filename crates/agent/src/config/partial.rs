@@ -267,7 +267,7 @@ impl GroupFields {
     /// Refuses each of the named fields, with the reason.
     fn refuse(&self, names: &[&'static str], reason: &str) -> Result<(), Misfit> {
         self.first_of(names).map_or(Ok(()), |(field, place)| {
-            Err(Misfit { place, what: format!("{field} means nothing {reason}") })
+            Err(Misfit { place, what: format!("{field} has no effect {reason}") })
         })
     }
 
@@ -288,7 +288,7 @@ impl PartialConfig {
         const AUTHORITIES: [&str; 3] = ["voters", "etcd", "postgres"];
         let Some((authority, _)) = group.first_of(&AUTHORITIES) else {
             // The fields that describe tenure mean nothing without an authority.
-            let reason = "where nobody grants tenure: name voters, etcd or postgres too";
+            let reason = "without an authority: name voters, etcd or postgres too";
             group.refuse(&["ttl", "era", "etcd-user", "etcd-ca"], reason)?;
             return Ok(AuthorityConfig::Nobody);
         };
@@ -302,7 +302,7 @@ impl PartialConfig {
         let (ttl, state) = (value(&group.ttl).unwrap_or(TTL), value(&self.agent.state));
         if let Some(voters) = value(&group.voters) {
             if let Some(era) = &group.era {
-                let what = "era is for etcd and postgres: of voters it is begun by `hustings voter init --era`";
+                let what = "era is for etcd and postgres: voters begin a new era with `hustings voter init --era`";
                 return Err(era.misfit(what.to_owned()));
             }
             return Ok(AuthorityConfig::Quorum(QuorumConfig { voters, ttl, state }));
@@ -391,11 +391,15 @@ impl GroupFields {
                 is_family,
                 "it is for announce, suppress and earliest",
             ),
-            (&["priority"], protocol != ProtocolName::Earliest, "who wakes up first leads"),
+            (
+                &["priority"],
+                protocol != ProtocolName::Earliest,
+                "the first member to wake up leads",
+            ),
         ];
         for (fields, _, reason) in rules.into_iter().filter(|(_, has_meaning, _)| !has_meaning) {
-            let reason = if is_none { "it elects nobody" } else { reason };
-            self.refuse(fields, &format!("to protocol {protocol}: {reason}"))?;
+            let reason = if is_none { "it elects no leader" } else { reason };
+            self.refuse(fields, &format!("with protocol {protocol}: {reason}"))?;
         }
         Ok(())
     }
@@ -442,11 +446,11 @@ impl GroupFields {
         match &self.listen {
             Some(written @ Sourced { value: ListenFor::Span(span), .. }) => match miss {
                 _ if *span <= announce => Err(written.misfit(format!(
-                    "listen {span} is not more than announce {announce}: every leader would be missed; choose {} or more, or auto",
+                    "listen {span} is not above announce {announce}, so members would miss every leader: choose {} or more, or auto",
                     announce * 2
                 ))),
                 Some(miss) => Err(miss.misfit(format!(
-                    "listen-miss means nothing with listen {span}: it is for listen auto"
+                    "listen-miss has no effect with listen {span}: it is for listen auto"
                 ))),
                 None => Ok(Listen::For(*span)),
             },

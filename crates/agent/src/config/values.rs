@@ -205,13 +205,13 @@ pub(super) fn multicast(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
     match (text, text.parse::<SocketAddr>()) {
         ("off", _) => Ok(OrOff::Off),
         (_, Ok(address)) if !address.ip().is_multicast() => {
-            Err(refused("not a multicast address: choose one".to_owned()))
+            Err(refused("not a multicast address: choose a multicast address".to_owned()))
         }
         (_, Ok(address)) if needs_zone(address.ip()) => Err(format!(
-            "of one host or one link alone, which cannot be told without a zone: choose a site-local one such as {MULTICAST_V6}, or off"
+            "reaches only one host or one link, and needs a zone to say which: choose a site-local address such as {MULTICAST_V6}, or off"
         )),
         (_, Ok(address)) if address.port() == 0 => {
-            Err(refused("port 0 is none: choose one".to_owned()))
+            Err(refused("port 0 cannot be used: choose a port".to_owned()))
         }
         (_, Ok(address)) => Ok(OrOff::On(address)),
         (_, Err(_)) => Err(refused(not_an_address(text))),

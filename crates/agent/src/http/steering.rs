@@ -115,9 +115,11 @@ impl Steering {
         let routes = |stream: &UnixStream| match peer(stream) {
             Ok(user) if may_steer(user, owner) => allowed.clone(),
             Ok(user) => refusing(format!(
-                "only user {owner}, who runs this agent, and root may steer it, and this request is user {user}'s: try again with sudo"
+                "this request is from user {user}, and only user {owner}, who runs this agent, and root may steer it: try again with sudo"
             )),
-            Err(error) => refusing(format!("it cannot be told whose request this is: {error}")),
+            Err(error) => {
+                refusing(format!("cannot find out which user sent this request: {error}"))
+            }
         };
         server::serve(listener, BOUNDS, routes).await;
     }
@@ -144,9 +146,11 @@ pub(super) fn not_by_tcp(socket: Option<&Path>) -> Refusal {
             "use `hustings step-down` on its host, or the Unix socket {}, as root or as the user who runs the agent",
             path.display()
         ),
-        None => "its Unix socket could not be made, see its log for the reason".to_owned(),
+        None => "its Unix socket could not be created, see its log for the reason".to_owned(),
     };
-    let what = format!("this agent is not steered over TCP, where any user could: {remedy}");
+    let what = format!(
+        "this agent cannot be steered over TCP, because any user could send the request: {remedy}"
+    );
     Refusal(StatusCode::FORBIDDEN, what)
 }
 
@@ -352,7 +356,7 @@ fn parse_query(query: Option<&str>) -> Result<(Duration, Option<String>), String
             }
             _ => {
                 return Err(format!(
-                    "query `{part}`: for=DURATION and to=NAME are known, once each, as in for=10s&to=beta"
+                    "query `{part}`: write for=DURATION and to=NAME, each at most once, as in for=10s&to=beta"
                 ));
             }
         }

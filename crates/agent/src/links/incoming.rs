@@ -192,6 +192,6 @@ fn keep_alive(stream: &TcpStream, silence: Duration) {
     let probes =
         TcpKeepalive::new().with_time(silence / 2).with_interval(silence / 8).with_retries(4);
     if let Err(error) = SockRef::from(stream).set_tcp_keepalive(&probes) {
-        tracing::debug!("no keep-alive on a link: {error}");
+        tracing::debug!("cannot set keep-alive on a link: {error}");
     }
 }

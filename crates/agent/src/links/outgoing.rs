@@ -48,7 +48,7 @@ pub(super) async fn serve(
                 dropped += 1;
             }
             counts.dropped.fetch_add(dropped, Ordering::Relaxed);
-            tracing::debug!("{dropped} frames to {to} dropped: it cannot be reached");
+            tracing::debug!("dropped {dropped} frames to {to}, which cannot be reached");
         }
     }
 }

@@ -371,15 +371,15 @@ async fn etcd_refusals_quote_the_server_and_name_a_remedy() {
         other => panic!("no refusal: {other:?}"),
     };
     let why = refused(Some(login("guest", "secret"))).await;
-    assert!(why.contains("authentication is not enabled: see that `etcd-user`"), "{why}");
+    assert!(why.contains("authentication is not enabled: set `etcd-user`"), "{why}");
 
     house.etcdctl(&["auth", "enable"]).await;
     let why = refused(None).await;
-    assert!(why.contains("user name is empty: see that `etcd-user`"), "{why}");
+    assert!(why.contains("user name is empty: set `etcd-user`"), "{why}");
     let why = refused(Some(login("guest", "wrong"))).await;
-    assert!(why.contains("invalid user ID or password: see that `etcd-user`"), "{why}");
+    assert!(why.contains("invalid user ID or password: set `etcd-user`"), "{why}");
     let why = refused(Some(login("guest", "secret"))).await;
-    let said = "permission denied: let its user (`etcd-user`) read and write all keys that begin with `/hustings/g/`";
+    let said = "permission denied: grant its user (`etcd-user`) read and write access to all keys that begin with `/hustings/g/`";
     assert!(why.contains(said), "{why}");
 
     // The advice works on a connection that was refused before.

@@ -271,9 +271,9 @@ async fn row_of_an_invalid_era_is_refused_and_the_remedy_works() {
         let Err(StoreError::Refused(why)) = store.acquire().await else {
             panic!("era {no_era}: not refused");
         };
-        let adaptive_k = format!("UPDATE hustings_tenure SET era = {era} WHERE group_name = 'g'");
-        assert!(why.contains(&adaptive_k), "{why}");
-        client.batch_execute(&adaptive_k).await.unwrap();
+        let remedy = format!("UPDATE hustings_tenure SET era = {era} WHERE group_name = 'g'");
+        assert!(why.contains(&remedy), "{why}");
+        client.batch_execute(&remedy).await.unwrap();
         let mut raised = house.store(&terms("g", "anna", era + 1), house.port());
         assert_eq!(raised.acquire().await.unwrap().count, 1);
         raised.release().await.unwrap();
@@ -299,7 +299,7 @@ async fn row_with_counter_out_of_range_is_refused_until_the_era_is_raised() {
             let Err(StoreError::Refused(why)) = store.acquire().await else {
                 panic!("era {era}, epoch {epoch}: not refused");
             };
-            assert!(why.contains("no sound row of group `g`"), "{why}");
+            assert!(why.contains("no valid row of group `g`"), "{why}");
             assert!(why.contains("raise `era`"), "{why}");
         }
         assert_eq!(rows(&client, shown).await, [format!("{era} {epoch}")]);
@@ -341,8 +341,8 @@ async fn row_that_lasts_longer_than_any_ttl_is_reported_with_a_remedy() {
     let StoreError::Blocked(why) = store.acquire().await.unwrap_err() else {
         panic!("it waits for 26 hours");
     };
-    let (_, adaptive_k) = why.split_once("end it: ").expect("it says what to do");
-    client.batch_execute(adaptive_k).await.unwrap();
+    let (_, remedy) = why.split_once("end it: ").expect("it says what to do");
+    client.batch_execute(remedy).await.unwrap();
     store.acquire().await.expect("what was advised helps");
 }
 
@@ -405,25 +405,28 @@ async fn postgres_refusals_quote_the_server_and_name_a_remedy() {
     assert!(why.contains(said) && why.contains("create them"), "{why}");
     client.batch_execute(SCHEMA).await.unwrap();
     let why = refused("guest", "postgres").await;
-    let said = "permission denied for table hustings_tenure (42501): let its role SELECT, INSERT and UPDATE";
+    let said = "permission denied for table hustings_tenure (42501): grant its role SELECT, INSERT and UPDATE";
     assert!(why.contains(said), "{why}");
     let why = refused("nobody", "postgres").await;
-    let said = r#"role "nobody" does not exist (28000): see to the name and the password"#;
+    let said = r#"role "nobody" does not exist (28000): check the name and the password"#;
     assert!(why.contains(said), "{why}");
     let why = refused("hustings", "elsewhere").await;
-    let said = r#"database "elsewhere" does not exist (3D000): name a database"#;
+    let said = r#"database "elsewhere" does not exist (3D000): name an existing database"#;
     assert!(why.contains(said), "{why}");
     let read_only = "ALTER ROLE guest SET default_transaction_read_only = on;
         GRANT ALL ON hustings_tenure TO guest";
     client.batch_execute(read_only).await.unwrap();
     let why = refused("guest", "postgres").await;
-    assert!(why.contains("read-only transaction (25006): name the server"), "{why}");
+    assert!(why.contains("read-only transaction (25006): name the primary server"), "{why}");
 
     let mut holder = house.store(&terms("g", "ben", 0), port);
     holder.acquire().await.unwrap();
     client.batch_execute("DROP TABLE hustings_tenure").await.unwrap();
     let why = refusal(holder.renew().await.unwrap_err());
-    assert!(why.contains(r#"relation "hustings_tenure" does not exist (42P01): see"#), "{why}");
+    assert!(
+        why.contains(r#"relation "hustings_tenure" does not exist (42P01): make sure"#),
+        "{why}"
+    );
 }
 
 fn refusal(denied: StoreError) -> String {
@@ -465,7 +468,7 @@ async fn missing_or_wrong_password_is_a_refusal() {
     ] {
         let answer = tokio::time::timeout(PATIENCE, acquired(login)).await;
         let why = refusal(answer.expect("it answers").unwrap_err());
-        assert!(why.contains(said) && why.contains("see to the name and the password"), "{why}");
+        assert!(why.contains(said) && why.contains("check the name and the password"), "{why}");
     }
     let answer = tokio::time::timeout(PATIENCE, acquired("hustings:right")).await;
     answer.expect("it answers").expect("it is let in");

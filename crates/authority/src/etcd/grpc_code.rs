@@ -11,18 +11,18 @@ pub(super) fn remedy(code: Code, group: &str) -> Option<String> {
         // etcd reports a wrong name or password as an invalid argument, and an unnecessary login as
         // a failed precondition.
         Code::InvalidArgument | Code::FailedPrecondition | Code::Unauthenticated => {
-            "see that `etcd-user` has a name and a password that etcd knows, or is left out where it asks for none"
+            "set `etcd-user` to a name and a password that etcd knows, or leave it out if etcd asks for none"
                 .to_owned()
         }
         Code::PermissionDenied => {
-            format!("let its user (`etcd-user`) read and write all keys that begin with `/hustings/{group}/`")
+            format!("grant its user (`etcd-user`) read and write access to all keys that begin with `/hustings/{group}/`")
         }
         Code::ResourceExhausted => {
-            "give etcd room: `etcdctl alarm list` and its quota tell of what".to_owned()
+            "give etcd more space or quota: `etcdctl alarm list` shows which".to_owned()
         }
-        Code::Unimplemented => "see that it is etcd 3.4 or later".to_owned(),
+        Code::Unimplemented => "make sure that it is etcd 3.4 or later".to_owned(),
         Code::NotFound | Code::AlreadyExists | Code::OutOfRange => {
-            "it is tried again; if that does not help, see what etcd's log says".to_owned()
+            "the request is tried again; if that does not help, read etcd's log".to_owned()
         }
         _ => return None,
     };
@@ -34,8 +34,7 @@ pub(super) fn remedy(code: Code, group: &str) -> Option<String> {
 pub(super) fn more_than_asked(asked: Duration, granted: Duration) -> Option<String> {
     (asked < granted).then(|| {
         format!(
-            "grants {granted:?} where ttl is {asked:?}: the holder uses no more than ttl, but after its host is lost no member leads for \
-             {granted:?}: raise ttl to that"
+            "grants {granted:?} where ttl is {asked:?}: the holder uses no more than ttl, but after its host is lost no member leads for {granted:?}: raise ttl to that"
         )
     })
 }

@@ -238,7 +238,7 @@ impl LeaseMachine {
             self.note_leftover();
             let (count, group) = (grant.count, &self.terms.group);
             self.end_era(format!(
-                "the store counts {count} tenures of group `{group}`, more than an era has: raise `era` on all members"
+                "the store has counted {count} tenures of group `{group}`, more than an era has: raise `era` on all members"
             ));
             return None;
         };
@@ -272,8 +272,7 @@ impl LeaseMachine {
             None => {
                 self.persist_retry.hang();
                 self.emit(LeaseEvent::Failed(
-                    "the fence that was granted is not remembered yet, and its time is over: the disk hangs, or is far too slow: see to the \
-                     state directory"
+                    "the granted fence is not stored yet, and its tenure has run out: the disk hangs, or is far too slow: check the state directory"
                         .to_owned(),
                 ));
             }
@@ -283,7 +282,7 @@ impl LeaseMachine {
             Some(Ok(())) if self.now() < held.until && self.campaigns() => self.win(held, read_at),
             Some(Err(error)) => {
                 self.emit(LeaseEvent::Failed(format!(
-                    "the fence that was granted could not be remembered, so tenure is not taken: {error}: see to the state directory"
+                    "the granted fence could not be stored, so this member does not take tenure: {error}: check the state directory"
                 )));
                 self.note_leftover();
             }
@@ -300,7 +299,7 @@ impl LeaseMachine {
             // An operator may have revoked the tenure at the store, and the store granted another.
             // The next answer shows it.
             false => self.refuse(format!(
-                "the store granted fence {fence}, but another member was heard to hold a higher one meanwhile"
+                "the store granted fence {fence}, but another member announced a higher fence meanwhile"
             )),
         }
     }
@@ -365,9 +364,7 @@ impl LeaseMachine {
     pub(super) fn on_not_released(&mut self, denied: &StoreError) {
         // Tenure may not exist here, so only the reason of the failure is reported.
         self.refuse(match self.leftover.is_some_and(|it| it.was_held) {
-            true => format!(
-                "tenure that is no longer held could not be released, so it has to run out: {denied}"
-            ),
+            true => format!("former tenure could not be released, so it has to run out: {denied}"),
             false => denied.to_string(),
         });
         self.pause(Duration::ZERO);

@@ -311,7 +311,7 @@ async fn fence_is_persisted_before_it_is_published() {
     let mut client = Client::with(&store, 1, 0, None, |_| Err(io::Error::other("disk full")));
     client.handle.request(Request::Acquire);
     let why = client.fault().await;
-    assert!(why.contains("could not be remembered"), "{why}");
+    assert!(why.contains("could not be stored"), "{why}");
     assert!(why.contains("disk full"), "{why}");
     assert!(client.handle.is_stuck());
     assert_eq!(*client.handle.lease_watch().borrow(), None);

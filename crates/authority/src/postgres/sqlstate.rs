@@ -20,19 +20,15 @@ pub(super) fn remedy(error: &Error) -> Option<&'static str> {
     }
 }
 
-const LOGIN: &str =
-    "see to the name and the password in `postgres`, and to the server's pg_hba.conf";
-const DATABASE: &str = "name a database that is there in `postgres`";
-const RIGHTS: &str = "let its role SELECT, INSERT and UPDATE on hustings_tenure; if the tables are not there yet, let it create \
-    them in its schema, or start a member once with a role that may";
-const TABLES: &str = "see that the role's search_path leads to hustings_tenure; if it was dropped, raise `era` on all members \
-    and start them again";
+const LOGIN: &str = "check the name and the password in `postgres`, and the server's pg_hba.conf";
+const DATABASE: &str = "name an existing database in `postgres`";
+const RIGHTS: &str = "grant its role SELECT, INSERT and UPDATE on hustings_tenure; if the tables do not exist yet, let the role create them in its schema, or start a member once with a role that may";
+const TABLES: &str = "make sure that the role's search_path leads to hustings_tenure; if the table was dropped, raise `era` on all members and start them again";
 const WRITABLE: &str =
-    "name the server that can be written to in `postgres`: this is a standby, or read-only";
-const ROW: &str = "hustings_tenure holds what no member wrote there: see who else does, stop all members, end what it says with \
-    UPDATE hustings_tenure SET expires = now() WHERE group_name = '...', for this group, raise `era` on all members, and start them";
-const ROOM: &str = "give the server room: connections, disk or memory";
-const LOG: &str = "it is tried again; if that does not help, see what the server's log says";
+    "name the primary server in `postgres`: this server is a standby, or read-only";
+const ROW: &str = "hustings_tenure holds a row that no member wrote: find the program that writes there, stop all members, end that tenure with UPDATE hustings_tenure SET expires = now() WHERE group_name = '...', for this group, raise `era` on all members, and start them";
+const ROOM: &str = "give the server more connections, disk or memory";
+const LOG: &str = "the request is tried again; if that does not help, read the server's log";
 
 /// Returns the remedy for an SQLSTATE, by the classes of PostgreSQL's manual.
 fn of_state(state: &str) -> Option<&'static str> {

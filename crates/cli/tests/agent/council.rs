@@ -85,7 +85,7 @@ fn centre_reports_too_few_hosts_and_yields_only_to_a_lasting_centre() {
     let _host = process::member(&format!("{host} --name only"));
     let council = format!("council --group {group} --bind 127.0.0.1:0 --max-guess 20 --round 20ms");
     let mut first = process::start(&format!("{council} --name first --seats 2..3"));
-    first.until_said_containing("1 host is there, and 2 seats are to be filled at least");
+    first.until_said_containing("1 host is there, and at least 2 seats have to be filled");
     let once = format!("{council} --seats 1 --once --log off");
     let refused = hustings(&format!("{once} --name guest"));
     let said = format!("a centre, `first`, stands for group `{group}`");
@@ -147,6 +147,6 @@ fn centre_that_knows_few_hosts_reports_what_it_waits_for() {
     let at = host.address();
     let centre = format!("council {few} --bind 127.0.0.1:0 --join {at} --seats 1 --name centre");
     let mut centre = process::start(&centre);
-    centre.until_said_containing("calling when it is known how many members there are");
+    centre.until_said_containing("calls hosts when the number of members is known");
     assert_eq!(centre.stop(), Some(0));
 }

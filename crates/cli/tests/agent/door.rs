@@ -67,12 +67,12 @@ fn http_accepts_only_this_host_and_errors_give_the_reason() {
         (
             &["GET /healthz HTTP/1.1", "Host: evil.example"][..],
             403,
-            "host `evil.example` is not this one",
+            "host `evil.example` is not this host",
         ),
         (
             &[step_down.as_str(), "Host: localhost", allowed][..],
             403,
-            "this agent is not steered over TCP",
+            "this agent cannot be steered over TCP",
         ),
         (&[get_step_down.as_str(), "Host: localhost"][..], 405, "use POST"),
         (
@@ -108,7 +108,7 @@ fn http_accepts_only_this_host_and_errors_give_the_reason() {
         (
             &[to_another.as_str(), "Host: localhost", allowed][..],
             409,
-            "has no voters, and only tenure that voters grant can be handed to somebody",
+            "has no voters, and only tenure that voters grant can be transferred to a given member",
         ),
         (&["GET /v1/status HTTP/1.1", "Host: localhost"][..], 404, "nothing at /v1/status"),
     ] {
@@ -208,8 +208,7 @@ fn other_user_of_this_host_may_read_and_may_not_command() {
     fs::set_permissions(&socket, Permissions::from_mode(0o666)).expect("its owner");
     let refused = as_nobody(&step_down);
     assert_eq!(refused.code, Some(1), "{}", refused.said);
-    let why =
-        "only user 0, who runs this agent, and root may steer it, and this request is user 65534's";
+    let why = "this request is from user 65534, and only user 0, who runs this agent, and root may steer it";
     assert!(refused.said.contains(why), "{}", refused.said);
 
     let looked = as_nobody(&format!("status --http {http}")).text();

@@ -55,7 +55,7 @@ fn key_file_that_others_can_read_is_refused() {
     for mode in [0o644, 0o640, 0o604] {
         let keys = file("open.key", mode, &format!("# ours\n{KEY}\n"));
         let complaint = format!(
-            "{} has a key in it, and others than its owner can read it: chmod 600 ",
+            "{} has a key in it, and users other than its owner can read it: chmod 600 ",
             keys.display()
         );
         refused(&check(&by_file), 2, &complaint);
@@ -118,7 +118,7 @@ fn member_with_another_key_is_reported() {
         assert!(said.contains(&frame), "{said}");
     }
     let status = hustings(&format!("status --http {}", alpha.http())).text();
-    let verdict = "health    warning: leads; no other member was heard yet; frames of this group under another key";
+    let verdict = "health    warning: leads; no other member found yet; frames of this group under another key";
     assert!(status.contains(verdict), "{status}");
 }
 
@@ -162,7 +162,7 @@ fn invalid_value_of_a_variable_is_reported_with_its_name() {
             "HUSTINGS_LISTEN",
             "1ms",
             "agent --group web",
-            "error: HUSTINGS_LISTEN: group `web`: listen 1ms is not more than announce 100ms",
+            "error: HUSTINGS_LISTEN: group `web`: listen 1ms is not above announce 100ms",
         ),
         (
             "HUSTINGS_NAME",

@@ -160,7 +160,7 @@ fn foreign_and_damaged_voter_files_are_refused_with_the_reason() {
     let show = |name| hustings(&format!("voter show {}", scene.options(name)));
     assert!(show("a").text().contains("promised counter 0"));
     fs::copy(scene.file("b"), scene.file("a")).expect("files can be copied");
-    assert_refused(&show("a"), "it is what `b` promised, not `a`");
+    assert_refused(&show("a"), "this file has the promises of `b`, not of `a`");
 
     let mut bytes = fs::read(scene.file("b")).expect("it is there");
     bytes[40] ^= 1;
@@ -172,7 +172,7 @@ fn foreign_and_damaged_voter_files_are_refused_with_the_reason() {
 
     let other = scene.options("c").replace("a,b,c", "a,c,d");
     let other = hustings(&format!("voter show {other}"));
-    assert_refused(&other, "among other voters");
+    assert_refused(&other, "another list of voters");
     // A new era is begun on purpose: its fences are above all earlier ones.
     let said = scene.init("b", "--era 1").text();
     let begins = format!("begins at counter {}\n", 1_u64 << 48);
@@ -242,7 +242,7 @@ fn unwritable_state_directory_is_reported_with_the_remedy() {
         assert_refused(&show(&state).1, words);
     }
     fs::copy(scene.file("b"), scene.file("a")).expect("files can be copied");
-    assert_refused(&scene.init("a", ""), "it is what `b` promised, not `a`");
+    assert_refused(&scene.init("a", ""), "this file has the promises of `b`, not of `a`");
     fs::write(scene.file("a"), "something else").expect("files can be written");
     assert_refused(&scene.init("a", "--new"), "is not a file of Hustings");
     fs::remove_file(scene.file("a")).expect("it is there");
@@ -313,7 +313,7 @@ fn grants_of_a_voter_are_remembered_in_a_new_era() {
 fn promise_of_another_voter_is_refused() {
     let scene = Scene::founded("borrowed");
     fs::copy(scene.file("b"), scene.file("a")).expect("it is there");
-    let words = "it is what `b` promised, not `a`";
+    let words = "this file has the promises of `b`, not of `a`";
     let show = hustings(&format!("voter show {}", scene.options("a")));
     assert_refused(&show, words);
     for options in ["", "--new", "--era 1"] {
@@ -506,9 +506,9 @@ fn tenure_is_transferred_to_the_named_member() {
     let others: Vec<String> = others.filter(|it| *it != leader).collect();
     let others = others.join(", ");
     // An unknown name is refused, and tenure stays.
-    let said = format!("nobody answers to that name: choose of those known: {others}");
+    let said = format!("no process answers to that name: choose a known member: {others}");
     assert_refused(&step_down(&http, "nobody"), &said);
-    let said = format!("itself: name another one: {others}");
+    let said = format!("itself: name another member: {others}");
     assert_refused(&step_down(&http, &leader), &said);
     let follower = agents[(place + 1) % 3].http();
     let said = format!("`{leader}` holds it, ask the agent there");

@@ -198,7 +198,7 @@ fn voter_with_another_name_is_reported_by_check_and_at_start() {
     );
     fs::write(&path, text).expect("files can be written");
     let told = format!(
-        "group {group}: this member, `alpha.example.org`, is none of the voters (alpha, beta, gamma), and does not vote: if this host is meant to be the voter `alpha`, set name ="
+        "group {group}: this member, `alpha.example.org`, is not one of the voters (alpha, beta, gamma), and does not vote: if this host is meant to be the voter `alpha`, set name ="
     );
     let checked = hustings(&format!("config check {}", path.display()));
     assert_eq!(checked.code, Some(0), "{}", checked.said);

@@ -47,7 +47,7 @@ async fn voter_without_a_file_is_refused_with_the_remedy() {
     let home = Home::new("no-file");
     let joining = fenced("no-file", &["alpha"], TTL, &home.0);
     let why = refused(joining.clone()).await;
-    let is_named = why.contains("`alpha` is one of the voters, and cannot vote");
+    let is_named = why.contains("voter `alpha` cannot vote");
     assert!(is_named && why.contains("no such file"), "{why}");
     assert!(why.contains("call `GroupOptions::found_voter` once"), "{why}");
     assert!(why.contains("run `hustings voter init`"), "{why}");
@@ -67,7 +67,7 @@ async fn member_that_looks_like_a_voter_by_another_name_is_refused() {
     let voters = ["alpha.example.org", "beta", "gamma"];
     let joining = fenced("other-name", &voters, TTL, &home.0);
     let why = refused(joining.clone()).await;
-    let is_named = why.contains("this member, `alpha`, is none of the voters");
+    let is_named = why.contains("this member, `alpha`, is not one of the voters");
     assert!(is_named && why.contains("--name alpha.example.org"), "{why}");
     assert!(why.contains("set `must_vote` to false"), "{why}");
 
@@ -106,9 +106,9 @@ async fn voter_of_another_list_or_a_damaged_file_is_refused() {
     joining.found_voter().unwrap();
     let others = fenced("another-list", &["alpha", "beta", "gamma"], TTL, &home.0);
     let why = others.found_voter().unwrap_err().to_string();
-    assert!(why.contains("promised among other voters"), "{why}");
+    assert!(why.contains("belong to another list of voters"), "{why}");
     let why = refused(others).await;
-    assert!(why.contains("promised among other voters"), "{why}");
+    assert!(why.contains("belong to another list of voters"), "{why}");
 
     let file = home.0.join(format!("{}.voter", joining.group));
     std::fs::write(&file, "a shopping list").unwrap();
@@ -129,7 +129,7 @@ async fn invalid_options_are_refused_as_by_the_program_without_writing() {
         (&[], TTL, "0 voters"),
         (&["alpha", "be ta", "c"], TTL, "`be ta`"),
         (&["alpha", "alpha", "c"], TTL, "is named twice"),
-        (&["beta"], TTL, "`alpha` is none of the voters"),
+        (&["beta"], TTL, "`alpha` is not one of the voters"),
     ] {
         let joining = fenced("bounds", voters, ttl, &home.0);
         let why = joining.found_voter().unwrap_err().to_string();

@@ -234,7 +234,7 @@ impl Admission {
         context: &Context,
         emit: &mut Emit,
     ) {
-        tell_of_unproven(address, frame, emit);
+        report_unproven_claim(address, frame, emit);
         let worth = worth(&frame.body, context);
         if worth == Worth::Nothing {
             emit.counters.unproven += 1;
@@ -245,8 +245,7 @@ impl Admission {
         self.challenges.unanswered += u64::from(is_unanswered);
         if is_unanswered && self.challenges.unanswered.is_power_of_two() {
             tracing::warn!(
-                "group `{}`: `{}` is heard from {address}, but has not answered there within {OPEN_FOR} that it runs, so what it says does not \
-                 count: let UDP pass to and from that address; if no member is there, old frames are being replayed",
+                "group `{}`: frames of `{}` from {address} are ignored: it has not answered a challenge there within {OPEN_FOR}: let UDP pass to and from that address; if no member runs there, old frames are being replayed",
                 context.config.name,
                 frame.sender.name
             );
@@ -290,7 +289,7 @@ impl Admission {
         }
         stranger.asked = Some(context.now);
         if let Some(challenge) = self.challenge_number(key, context, emit) {
-            emit.knock(context, key.0, key.2, challenge);
+            emit.ping_at(context, key.0, key.2, challenge);
         }
     }
 
@@ -356,7 +355,7 @@ impl Admission {
 impl Admission {
     /// Handles challenges and answers of unproven processes. Returns `None` if the frame is none;
     /// otherwise the sender's address, if the frame counts.
-    pub(super) fn hear_proof(
+    pub(super) fn on_proof(
         &mut self,
         address: SocketAddr,
         frame: &Frame<'_>,
@@ -478,7 +477,7 @@ impl Admission {
             withheld.ask_at = context.now + withheld.pause;
             withheld.pause = (withheld.pause * 2).min(ASK_AGAIN_MOST);
             let (id, challenge) = (withheld.nominee.id, withheld.challenge);
-            emit.knock_at(context, id, challenge);
+            emit.ping(context, id, challenge);
         }
     }
 
@@ -514,7 +513,7 @@ impl Admission {
 }
 
 /// Reports an unproven sender that claims tenure.
-fn tell_of_unproven(address: SocketAddr, frame: &Frame<'_>, emit: &mut Emit) {
+fn report_unproven_claim(address: SocketAddr, frame: &Frame<'_>, emit: &mut Emit) {
     if let Body::Holds { fence, lasts_ns, .. } = frame.body
         && lasts_ns > 0
     {

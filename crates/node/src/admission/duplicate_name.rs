@@ -77,7 +77,7 @@ impl Admission {
     /// The process that stays begins a later incarnation than the other's, because members that
     /// heard the other take this one for past. It announces that at once. Otherwise they would look
     /// for it at the other's address, and a holder would ask this voter for renewal in vain.
-    pub(super) fn hear_namesake(
+    pub(super) fn on_duplicate_name(
         &mut self,
         from: SocketAddr,
         frame: &Frame<'_>,
@@ -146,7 +146,7 @@ impl Admission {
         if later >= context.incarnation
             && self.stale_incarnation.note(context.now, process_incarnation)
         {
-            self.tell_of_outlived(elsewhere, context);
+            self.log_stale_incarnation(elsewhere, context);
             emit.raise(Event::BeginIncarnation(Some(later)));
             emit.raise(Event::CouncilOutlived);
         }
@@ -180,7 +180,7 @@ impl Admission {
 
     /// Logs reports of a later incarnation, at each power of two. One report may come from a
     /// calendar that was set back; repeated ones come from a running process.
-    fn tell_of_outlived(&self, elsewhere: Option<SocketAddr>, context: &Context) {
+    fn log_stale_incarnation(&self, elsewhere: Option<SocketAddr>, context: &Context) {
         let (group, member, times) =
             (&context.config.name, &context.member, self.stale_incarnation.times);
         if !times.is_power_of_two() {
@@ -188,16 +188,16 @@ impl Admission {
         }
         match (times, elsewhere) {
             (1, None) => tracing::warn!(
-                "group `{group}`: others have heard this member in a later life: was the calendar set back? Going on after that one"
+                "group `{group}`: other members know this member in a later incarnation: was the calendar set back? Going on in an incarnation after that"
             ),
             (1, Some(address)) => tracing::warn!(
-                "group `{group}`: others have heard `{member}` in a later life, at {address}: another process by this name, or this one's past, before it moved and the calendar was set back? Going on after that one; if a process is there, who was here first stays"
+                "group `{group}`: other members know `{member}` in a later incarnation, at {address}: either another process has this name, or this process moved and its calendar was set back. Going on in an incarnation after that; if a process runs there, the first of the two in the group stays"
             ),
             (_, Some(address)) => tracing::warn!(
-                "group `{group}`: another process called `{member}` seems to run at {address}; so others said {times} times. Who was here first stays; if both go on, they do not reach each other: end one of the two"
+                "group `{group}`: another process called `{member}` seems to run at {address}; other members reported it {times} times. The first of the two in the group stays; if both go on, they do not reach each other: end one of the two"
             ),
             (_, None) => tracing::warn!(
-                "group `{group}`: another process called `{member}` seems to run behind the address of this one; so others said {times} times: end one of the two"
+                "group `{group}`: another process called `{member}` seems to run behind the address of this process; other members reported it {times} times: end one of the two"
             ),
         }
     }
@@ -231,7 +231,7 @@ fn take_no_part(from: SocketAddr, context: &Context, emit: &mut Emit) {
 fn stop_beside_a_copy(from: SocketAddr, context: &Context, emit: &mut Emit) {
     let (group, member) = (&context.config.name, &context.member);
     tracing::error!(
-        "group `{group}`: the process of `{member}` was copied while it ran, and its copy speaks at {from}: this one takes no part any more; do not copy a member that runs"
+        "group `{group}`: the process of `{member}` was copied while it ran, and the copy sends from {from}: this process no longer takes part; do not copy a running member"
     );
     emit.counters.namesakes += 1;
     emit.raise(Event::Copied(from));

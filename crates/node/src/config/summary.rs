@@ -17,7 +17,9 @@ impl GroupConfig {
         let channels = match (self.multicast, &self.join[..]) {
             (Some(address), []) => format!("multicast {address}"),
             (Some(address), join) => format!("multicast {address}, join {}", join.join(" ")),
-            (None, []) => "no multicast and nobody to join: others must join here".to_owned(),
+            (None, []) => {
+                "no multicast and no address to join: other members must join here".to_owned()
+            }
             (None, join) => format!("join {}", join.join(" ")),
         };
         let trace = self.trace.as_ref();
@@ -51,7 +53,7 @@ impl GroupConfig {
         match self.target {
             Some(target) => {
                 let longest = config.round_time(u32::MAX);
-                format!(", K from the target {target}, {longest} for a first round at most")
+                format!(", K from the target {target}, at most {longest} for a first round")
             }
             None => {
                 let first = config.strategy.first;

@@ -37,7 +37,7 @@ fn is_one_typo_away(one: &str, other: &str) -> bool {
 /// be another one, and two processes with the name of one voter are worse than a missing voter.
 pub fn suggestion(voter: &str) -> String {
     format!(
-        "if this host is meant to be the voter `{voter}`, set name = \"{voter}\" (--name {voter}; no two hosts may have one name)"
+        "if this host is meant to be the voter `{voter}`, set name = \"{voter}\" (--name {voter}; no two hosts may have the same name)"
     )
 }
 

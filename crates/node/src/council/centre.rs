@@ -57,7 +57,7 @@ pub(crate) struct Calling {
     scarce: u64,
     /// With public coins: the first rounds of this session.
     record: Vec<council::Round>,
-    told: watch::Sender<CentreStatus>,
+    watch: watch::Sender<CentreStatus>,
 }
 
 /// A round of one class.
@@ -99,7 +99,7 @@ impl Calling {
             changes: 0,
             scarce: 0,
             record: Vec::new(),
-            told: watch::Sender::new(CentreStatus {
+            watch: watch::Sender::new(CentreStatus {
                 group: group.to_owned(),
                 centre: name.to_owned(),
                 session: incarnation.0,
@@ -142,11 +142,11 @@ impl Calling {
     }
 
     pub(super) fn watch(&self) -> watch::Receiver<CentreStatus> {
-        self.told.subscribe()
+        self.watch.subscribe()
     }
 
     pub(super) fn publish(&self, status: CentreStatus) {
-        self.told.send_replace(status);
+        self.watch.send_replace(status);
     }
 
     pub(super) fn start(&mut self, now: Instant) {
@@ -158,7 +158,7 @@ impl Calling {
         let lease = config.lease.map(|it| it.lasts + config.round);
         if let Some(lease) = lease {
             tracing::info!(
-                "group `{}`: calling in {lease}, when seats that a centre before this one gave have run out",
+                "group `{}`: calling hosts in {lease}, when the seats given by an earlier centre have run out",
                 self.group,
             );
         }
@@ -241,7 +241,7 @@ impl Calling {
             return;
         }
         tracing::error!(
-            "group `{}`: `{}` holds a seat of another centre: this one stops; a group has one centre",
+            "group `{}`: `{}` holds a seat of another centre: this centre stops; a group has one centre",
             self.group,
             holder.name
         );
@@ -253,8 +253,7 @@ impl Calling {
         self.late += 1;
         if self.late >= MANY_LATE && self.late.is_power_of_two() {
             tracing::warn!(
-                "group `{}`: {} replies of {} came after their round of {} was over: who gave them is not elected, and rounds last \
-                 longer; choose a longer round",
+                "group `{}`: {} replies of {} came after the end of their round of {}: their hosts are not elected, and elections take longer; choose a longer round",
                 self.group,
                 self.late,
                 self.replies,
@@ -338,18 +337,18 @@ impl Calling {
                 };
                 let hint = match hosts {
                     _ if hosts >= least => format!(
-                        "{there}, and none to spare where {keep} seats are to be kept"
+                        "{there}, and {keep} seats have to be kept, so no host is to spare"
                     ),
-                    0 => "nobody answers; if agents run with this group and key, the network may carry no multicasts".to_owned(),
-                    _ => format!("{there}, and {least} seats are to be filled at least"),
+                    0 => "no host answers; if agents run with this group and key, the network may carry no multicasts".to_owned(),
+                    _ => format!("{there}, and at least {least} seats have to be filled"),
                 };
                 let of_class = match class {
                     0 => String::new(),
                     _ => format!(", class {class}"),
                 };
                 let goes_on = match self.yields() {
-                    false => "Going on, after rests that grow up to a minute",
-                    true => "Going on",
+                    false => "Calling again, after pauses that grow up to a minute",
+                    true => "Calling again",
                 };
                 tracing::warn!("group `{group}`{of_class}: {hint}. {goes_on}");
             }
@@ -367,12 +366,12 @@ impl Calling {
         let before = std::mem::replace(&mut self.news, (confirmed, is_waiting));
         if is_waiting && !before.1 {
             tracing::info!(
-                "group `{}`: a council is elected, and is seated when seats that another centre gave for longer are over",
+                "group `{}`: a council is elected, and takes its seats when longer seats given by another centre have run out",
                 self.group
             );
         }
         let has_stopped =
-            self.held_elsewhere.is_some() && self.told.borrow().held_elsewhere.is_none();
+            self.held_elsewhere.is_some() && self.watch.borrow().held_elsewhere.is_none();
         before.0 < confirmed || before.1 != is_waiting || has_stopped
     }
 
@@ -399,7 +398,7 @@ impl Calling {
             }
             Change::Short(Size { class, seats, .. }) => {
                 tracing::warn!(
-                    "group `{group}`: only {seats} seats of class {class} are filled: calling others"
+                    "group `{group}`: only {seats} seats of class {class} are filled: calling other hosts"
                 );
             }
             Change::Seated { .. } | Change::Unseated => {} // a host's
@@ -433,18 +432,18 @@ impl Calling {
         };
         if gives_way {
             let when = match self.yields() {
-                false => "began later, and hosts heed that one",
-                true => "stands",
+                false => "began later, and hosts accept only the later one",
+                true => "has precedence",
             };
             tracing::error!(
-                "group `{group}`: another centre, `{}`, {when}: this one stops; a group has one centre",
+                "group `{group}`: another centre, `{}`, {when}: this centre stops; a group has one centre",
                 other.name
             );
             self.gives_way_to = Some(other);
             self.since.clear();
         } else {
             tracing::warn!(
-                "group `{group}`: another centre, `{}`, calls too: it stops when it hears this one",
+                "group `{group}`: another centre, `{}`, calls too: it stops when frames of this centre reach it",
                 other.name
             );
         }

@@ -62,8 +62,7 @@ impl ListenCheck {
         };
         if let Some(needed) = self.note(config, loss) {
             tracing::warn!(
-                "group `{}`: {:.0} % of the leader's announcements are lost here, and listen {span} is too short for that: members \
-                 give up leaders that work; set listen to auto, or to {needed} or more, on all members",
+                "group `{}`: {:.0} % of the leader's announcements are lost here, and listen {span} is too short for that: members give up working leaders; set listen to auto, or to {needed} or more, on all members",
                 context.config.name,
                 loss * 100.0
             );

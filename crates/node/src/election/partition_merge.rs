@@ -44,7 +44,7 @@ pub(super) struct PartitionMerge {
     /// message.
     gives_way: bool,
     /// The rival in the log. A rival that goes on to lead is met again and again.
-    told_of: Option<MemberId>,
+    logged_rival: Option<MemberId>,
 }
 
 /// The state after a rival's message.
@@ -75,7 +75,7 @@ impl PartitionMerge {
             merge_round: None,
             answer: None,
             gives_way: false,
-            told_of: None,
+            logged_rival: None,
         }
     }
 
@@ -171,9 +171,9 @@ impl PartitionMerge {
             ends: context.now + self.intervals(COUNT_LASTS).max(LEAST_WAIT * 3),
         });
         if leads {
-            if self.told_of.replace(rival) != Some(rival) {
+            if self.logged_rival.replace(rival) != Some(rival) {
                 tracing::info!(
-                    "group `{}`: `{}` leads too: counting who follows this one",
+                    "group `{}`: `{}` leads too: counting the followers of this member",
                     context.config.name,
                     context.peers.describe(rival).name
                 );
@@ -256,7 +256,7 @@ impl PartitionMerge {
         self.forget_followers(driver);
         self.follower_count = None;
         self.answer = None;
-        self.told_of = None;
+        self.logged_rival = None;
     }
 
     fn forget_followers(&mut self, driver: &mut dyn ElectionDriver) {

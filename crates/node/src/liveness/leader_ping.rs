@@ -57,7 +57,7 @@ pub(super) fn begin(
     {
         let until = context.now + (round_trip * ROUND_TRIPS).max(LEAST_WAIT);
         *ping = Some(LeaderPing { of: id, challenge, until });
-        emit.knock(context, id, address, challenge);
+        emit.ping_at(context, id, address, challenge);
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) fn ends(
     let ended = ping.take_if(is_it).is_some();
     if ended {
         let group = &context.config.name;
-        tracing::debug!("group `{group}`: {from:?} refuses connections but is there");
+        tracing::debug!("group `{group}`: {from:?} refuses connections, but answers a ping");
     }
     ended
 }

@@ -31,8 +31,8 @@ const LEAST_WAIT: Duration = Duration::from_millis(50);
 
 /// Direct probes, then requests to helpers. With 10 % loss, one probed live leader in ten
 /// million is taken for dead.
-const KNOCKS: u8 = 4;
-const DOUBTS: u8 = 2;
+const DIRECT_PROBES: u8 = 4;
+const INDIRECT_PROBES: u8 = 2;
 
 /// The time for a refutation, in spreads: one for the report, one for the refutation.
 const OBJECTION_SPREADS: u64 = 2;
@@ -123,7 +123,7 @@ impl LeaderProbe {
         now + self.every.mul_f64(-uniform.ln() * size as f64)
     }
 
-    fn say_again(&mut self, what: News, now: Instant) {
+    fn repeat_later(&mut self, what: News, now: Instant) {
         self.repeats.push(Repeat { what, times: TIMES - 1, at: now + self.spread });
     }
 
@@ -141,10 +141,10 @@ impl LeaderProbe {
             Event::NomineeChanged { .. } => self.restart(context, emit),
             Event::LeaderMet(_) => self.join(context),
             Event::TakenForDead if self.repeats.iter().all(|it| it.what != News::Alive) => {
-                self.say_alive(context, emit);
+                self.announce_alive(context, emit);
             }
-            Event::SayAlive => self.say_alive(context, emit),
-            Event::LeaveElection => self.say_goodbye(context, emit),
+            Event::AnnounceAlive => self.announce_alive(context, emit),
+            Event::LeaveElection => self.announce_departure(context, emit),
             Event::ProtocolSlowed => {
                 if let ProtocolConfig::Probabilistic(protocol) = context.config.protocol {
                     self.spread = protocol.spread;
@@ -186,7 +186,7 @@ impl LeaderProbe {
             None => {}
         }
         if context.is_nominee() {
-            self.say_alive(context, emit); // it may be in no partial view
+            self.announce_alive(context, emit); // it may be in no partial view
         }
     }
 
@@ -202,10 +202,10 @@ impl LeaderProbe {
     /// Announces that this member is alive: after it was taken for dead, or because it leads.
     /// Members that do not know it would neither elect nor follow it, while others do, and no round
     /// would end well.
-    fn say_alive(&mut self, context: &Context, emit: &mut Emit) {
+    fn announce_alive(&mut self, context: &Context, emit: &mut Emit) {
         emit.broadcast(context, &Body::Alive { priority: context.me.priority });
         self.repeats.retain(|it| it.what != News::Alive);
-        self.say_again(News::Alive, context.now);
+        self.repeat_later(News::Alive, context.now);
     }
 
     /// Notes that `id` answered a challenge, and tells the members for which it was probed. Any
@@ -245,13 +245,13 @@ impl LeaderProbe {
             emit.send_to(context, asker, Route::To(address), &Body::IndirectAck { of });
             return;
         }
-        let until = context.now + self.wait * u64::from(2 * DOUBTS);
+        let until = context.now + self.wait * u64::from(2 * INDIRECT_PROBES);
         self.indirect.retain(|it| it.until > context.now);
         if self.indirect.len() < MOST
             && let Some(challenge) = emit.entropy.next()
         {
             self.indirect.push(IndirectProbe { of, challenge, asker, until });
-            emit.knock_at(context, of, challenge);
+            emit.ping(context, of, challenge);
         }
     }
 
@@ -274,12 +274,12 @@ impl LeaderProbe {
         let known = context.peers.get(of);
         let incarnation = known.map_or(Incarnation(0), |peer| peer.incarnation);
         emit.broadcast(context, &Body::Dead { of, incarnation: incarnation.0 });
-        self.say_again(News::Dead { of, incarnation }, context.now);
+        self.repeat_later(News::Dead { of, incarnation }, context.now);
         self.mourn(of, incarnation, context);
     }
 
     /// Tells all members that this one leaves, or with partial views they might elect it.
-    fn say_goodbye(&mut self, context: &Context, emit: &mut Emit) {
+    fn announce_departure(&mut self, context: &Context, emit: &mut Emit) {
         self.repeats.clear();
         let (of, incarnation) = (context.me.id, context.incarnation.0);
         emit.broadcast(context, &Body::Dead { of, incarnation });
@@ -330,19 +330,22 @@ impl LeaderProbe {
             return;
         }
         probe.steps += 1;
-        let is_direct = probe.steps <= KNOCKS;
+        let is_direct = probe.steps <= DIRECT_PROBES;
         probe.step_at = match is_direct {
             true => context.now + self.wait,
             false => context.now + self.wait * 2,
         };
         if is_direct {
-            emit.knock_at(context, of, challenge);
-        } else if probe.steps <= KNOCKS + DOUBTS {
+            emit.ping(context, of, challenge);
+        } else if probe.steps <= DIRECT_PROBES + INDIRECT_PROBES {
             emit.raise(Event::ProbeThroughOthers(of));
-            emit.knock_at(context, of, challenge);
+            emit.ping(context, of, challenge);
         } else {
             self.probe = None;
-            tracing::info!("group `{}`: the leader answers nobody", context.config.name);
+            tracing::info!(
+                "group `{}`: the leader answers no probe, neither of this member nor of others",
+                context.config.name
+            );
             self.declare_dead(of, context, emit);
         }
     }

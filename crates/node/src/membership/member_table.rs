@@ -55,7 +55,7 @@ impl MemberAddress {
     }
 
     /// The address as seen from here, if a member at `host` has reported it.
-    pub(super) fn told_from(mut self, host: IpAddr) -> Self {
+    pub(super) fn reported_from(mut self, host: IpAddr) -> Self {
         localize(&mut self.ip, widen(host));
         self
     }

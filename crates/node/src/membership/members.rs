@@ -119,7 +119,7 @@ impl Members {
         if let Some(view) = self.partial_view_mut()
             && view.mark_dead(context.now, id, incarnation)
         {
-            tracing::info!("group `{}`: `{name}` is gone", context.config.name);
+            tracing::info!("group `{}`: `{name}` has left or is dead", context.config.name);
         }
     }
 
@@ -167,8 +167,7 @@ impl Members {
             None => "all others (it has no `view`)".to_owned(),
         };
         tracing::warn!(
-            "group `{}`: what `{}` says of members cannot be read: this member is to know {knows}, and that one probably \
-             not; give both the same `view`",
+            "group `{}`: membership messages of `{}` cannot be decoded: this member has to know {knows}, and `view` of the sender probably differs; give both the same `view`",
             context.config.name,
             sender.name
         );
@@ -196,7 +195,7 @@ impl Component for Members {
             }
             Event::Relay(content) => {
                 if let Some(view) = self.partial_view_mut() {
-                    view.say_to_all(context.now, content.clone());
+                    view.send_to_all(context.now, content.clone());
                 }
             }
             Event::Meet(candidate) => self.meet(*candidate, context),

@@ -97,7 +97,7 @@ pub(crate) struct PartialView {
     tombstones: Tombstones,
     loss: LossEstimate,
     /// The size of the group, as another member reported it.
-    told_size: Option<u64>,
+    reported_size: Option<u64>,
     heard_at: Option<Instant>,
     /// The greatest number of members that were known at once, and the time at which it was
     /// reached.
@@ -173,7 +173,7 @@ impl PartialView {
             places: MemberTable::default(),
             tombstones: Tombstones::default(),
             loss: LossEstimate::default(),
-            told_size: None,
+            reported_size: None,
             heard_at: None,
             most_known: 0,
             grown_at: now,
@@ -211,7 +211,7 @@ impl PartialView {
         let least = self.known.len() as u64 + 1;
         // A count from a time with fewer members than are known now says nothing.
         let is_outgrown = |size: &u64| self.is_full() && size.saturating_mul(2) < least;
-        let counted = [self.census.protocol().size(), self.told_size];
+        let counted = [self.census.protocol().size(), self.reported_size];
         let mut counted = counted.into_iter().flatten();
         counted.find(|size| !is_outgrown(size)).map(|size| size.max(least))
     }
@@ -345,7 +345,7 @@ impl PartialView {
     }
 
     /// Sends `content`, the content of a frame, to all members.
-    pub(crate) fn say_to_all(&mut self, now: Instant, content: Vec<u8>) {
+    pub(crate) fn send_to_all(&mut self, now: Instant, content: Vec<u8>) {
         self.now = now;
         let ip = Ipv6Addr::UNSPECIFIED;
         let request = epidemic::Request::Multicast(Said { ip, content });

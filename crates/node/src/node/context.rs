@@ -237,7 +237,7 @@ impl Context {
         match (frame.to_all, is_new) {
             (true, true) if self.reach.note_first(channel) => {
                 tracing::warn!(
-                    "group `{}`: what members say comes by unicast alone, though multicasts used to arrive: trying both ways again",
+                    "group `{}`: frames for all members now arrive by unicast only, although multicasts used to arrive: trying both again",
                     self.config.name
                 );
                 self.peers.forget_ways();
@@ -250,7 +250,7 @@ impl Context {
         let verdict = self.reach.judge(self.now, &self.peers);
         if verdict == MulticastVerdict::SomeAreMissed {
             tracing::warn!(
-                "group `{}`: multicasts of `{}` do not arrive here though its unicasts do: sending by {} from now on",
+                "group `{}`: multicasts of `{}` do not arrive here, although its unicasts do: sending by {} from now on",
                 self.config.name,
                 frame.sender.name,
                 self.reach

@@ -164,14 +164,14 @@ impl Emit {
     }
 
     /// Announces this member's address and incarnation to all others.
-    pub(crate) fn say_up(&mut self, context: &Context) {
+    pub(crate) fn announce_presence(&mut self, context: &Context) {
         if !context.is_silent() {
             self.broadcast(context, &Body::Up);
         }
     }
 
     /// Challenges a member.
-    pub(crate) fn knock(
+    pub(crate) fn ping_at(
         &mut self,
         context: &Context,
         to: MemberId,
@@ -183,9 +183,9 @@ impl Emit {
     }
 
     /// Challenges `whom`, by broadcast if its address is unknown.
-    pub(crate) fn knock_at(&mut self, context: &Context, whom: MemberId, challenge: u64) {
+    pub(crate) fn ping(&mut self, context: &Context, whom: MemberId, challenge: u64) {
         match context.address_of(whom) {
-            Some(address) => self.knock(context, whom, address, challenge),
+            Some(address) => self.ping_at(context, whom, address, challenge),
             None => {
                 self.counters.challenges_sent += 1;
                 self.broadcast(context, &Body::WhoIs { whom, challenge });
@@ -237,7 +237,7 @@ impl Emit {
     fn seal(&mut self, receiver: Option<MemberId>) -> Option<Vec<u8>> {
         let Some(nonce) = self.entropy.draw() else {
             self.counters.unsent += 1;
-            tracing::error!("cannot seal a frame: the operating system has no randomness to give");
+            tracing::error!("cannot seal a frame: the operating system gives no random numbers");
             return None;
         };
         let mut sealed = Vec::new();

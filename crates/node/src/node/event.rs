@@ -139,7 +139,7 @@ pub(crate) enum Event<'a> {
     /// All members have to learn this member's incarnation and address.
     SayUp,
     /// All members have to learn that this member is alive.
-    SayAlive,
+    AnnounceAlive,
     /// Another process with this member's name came up earlier, at this address.
     NameTaken(SocketAddr),
     /// This process was copied while it ran, and the copy is active at this address.

@@ -148,7 +148,7 @@ pub fn judge(status: &GroupStatus, now: Instant) -> Health {
     if has_other_key && health.level == Level::Good {
         health.level = Level::Warning;
         health.summary +=
-            "; frames of this group under another key are heard: give every member the same key";
+            "; frames of this group under another key arrive here: give every member the same key";
     }
     health
 }
@@ -177,7 +177,7 @@ fn judge_council(status: &GroupStatus) -> Option<String> {
         _ => format!(" of class {}", chamber.class),
     };
     Some(format!(
-        "the council{of_class} has {filled} seats filled of {least} to {most}: too few hosts are up, or it is being elected"
+        "the council{of_class} has {filled} seats filled of {least} to {most}: too few hosts are up, or its election is not over"
     ))
 }
 
@@ -187,7 +187,7 @@ fn judge_standing(status: &GroupStatus, now: Instant) -> Health {
     let leadership = &status.leadership;
     if let Some(address) = status.duplicate_name {
         let summary = format!(
-            "another member called {} is at {address}, and this one takes no part: rename one of them",
+            "another member called {} is at {address}, and this member takes no part: rename one of them",
             leadership.member
         );
         return verdict(HealthState::DuplicateName, Level::Bad, summary);
@@ -265,7 +265,7 @@ fn judge_contact(
         false => "",
     };
     let summary = format!(
-        "{participation} heard none of the other members that it knows ({}) for {}{aside}: they are down, or this host is cut off",
+        "{participation} received nothing from the other members that it knows ({}) for {}{aside}: they are down, or this host is cut off",
         status.peers.len(),
         in_words(silence)
     );
@@ -347,13 +347,13 @@ fn judge_shut_out(tenure: &TenureStatus, leader: Option<&str>) -> (Level, String
 /// tenure.
 fn leading(status: &GroupStatus, now: Instant) -> (Level, String) {
     let alone = match status.peers.is_empty() {
-        true => "; no other member was heard yet",
+        true => "; no other member found yet",
         false => "",
     };
     let since = now - status.leadership.since;
     if status.peers.is_empty() && !status.join.is_empty() && since >= CUT_OFF_AFTER {
         let summary = format!(
-            "leads, but no other member was heard at its `join` addresses ({}): they are down, or this host is cut off",
+            "leads, but no other member answers at its `join` addresses ({}): they are down, or this host is cut off",
             status.join.join(", ")
         );
         return (Level::Warning, summary);
@@ -368,7 +368,7 @@ fn leading(status: &GroupStatus, now: Instant) -> (Level, String) {
         return (Level::Good, format!("leads{fence}"));
     }
     let (level, remark) = match heard <= tenure.majority() {
-        true => (Level::Warning, ": if one more is lost, nobody leads"),
+        true => (Level::Warning, ": if one more is lost, no member can lead"),
         false => (Level::Good, ""),
     };
     let summary = format!(
@@ -402,8 +402,8 @@ fn judge_aside(
     };
     let left = in_words(aside.remaining);
     let summary = match &aside.why {
-        Some(why) => format!("stands aside ({why}), and looks again in {left}; {follows}"),
-        None => format!("stepped down as asked, and is back in {left}; {follows}"),
+        Some(why) => format!("stands aside ({why}), and tries again in {left}; {follows}"),
+        None => format!("stepped down as asked, and takes part again in {left}; {follows}"),
     };
     (level, summary)
 }

@@ -109,8 +109,8 @@ impl Node {
     }
 
     /// Takes the member that another member reports dead, if it has not been checked yet.
-    pub fn take_doubted(&mut self) -> Option<MemberId> {
-        self.liveness.take_doubted()
+    pub fn take_down_report(&mut self) -> Option<MemberId> {
+        self.liveness.take_down_report()
     }
 
     /// Notes that this process did not run for `span`.
@@ -125,7 +125,7 @@ impl Node {
         self.input(now, out, |node| {
             node.emit.counters.pauses += 1;
             tracing::warn!(
-                "group `{}`: did not run for {:.1} s: coming up anew",
+                "group `{}`: this process did not run for {:.1} s: joining again",
                 node.name(),
                 paused.as_secs_f64()
             );

@@ -80,7 +80,7 @@ impl Publisher {
     }
 
     /// Publishes the leadership, if it has changed.
-    fn tell(&mut self, context: &Context) {
+    fn publish(&mut self, context: &Context) {
         let me = context.me.id;
         let own = context.tenure.fence.map(|fence| (me, fence));
         let holder = own.or(context.tenure.holder);
@@ -139,7 +139,7 @@ impl Component for Publisher {
                 self.died = Some(*id);
                 return;
             }
-            Event::NomineeChanged { .. } | Event::TenureChanged(_) => return self.tell(context),
+            Event::NomineeChanged { .. } | Event::TenureChanged(_) => return self.publish(context),
             Event::LeaderMet(peer) => return self.complete(peer),
             _ => return,
         };
@@ -217,13 +217,13 @@ impl Publisher {
                 format!("{} does not answer the failure detector", name(id))
             }
             Trigger::Heard(id) if leader == Some(id) => match fence {
-                Some(_) => format!("{} said that it holds tenure", name(id)),
-                None => format!("{} said that it leads", name(id)),
+                Some(_) => format!("{} announced that it holds tenure", name(id)),
+                None => format!("{} announced that it leads", name(id)),
             },
             Trigger::Heard(id) if before == Some(id) => {
-                format!("{} said that it no longer leads", name(id))
+                format!("{} announced that it no longer leads", name(id))
             }
-            Trigger::Heard(id) if leader.is_none() => format!("by what {} said", name(id)),
+            Trigger::Heard(id) if leader.is_none() => format!("by a message of {}", name(id)),
             _ if leader == Some(context.me.id) && fence.is_some() => {
                 "tenure was granted".to_owned()
             }
@@ -232,7 +232,11 @@ impl Publisher {
                     format!("{} does not answer the failure detector", name(id))
                 }
                 Some((id, at)) => {
-                    format!("{} was last heard {} ago", name(id), in_words(context.now - at))
+                    format!(
+                        "the last frame of {} arrived {} ago",
+                        name(id),
+                        in_words(context.now - at)
+                    )
                 }
                 None if leader == Some(context.me.id) => "elected, with no other leader".to_owned(),
                 None => "elected".to_owned(),
@@ -254,7 +258,7 @@ fn cause_of_tenure(leader: Option<MemberId>, fence: Option<u64>, context: &Conte
     match (leader == Some(context.me.id), fence) {
         (true, Some(_)) => "tenure was granted".to_owned(),
         (true, None) => "tenure was not renewed in time".to_owned(),
-        (false, Some(_)) => format!("`{name}` said that it holds tenure"),
-        (false, None) => format!("`{name}` no longer says that it holds tenure"),
+        (false, Some(_)) => format!("`{name}` announced that it holds tenure"),
+        (false, None) => format!("`{name}` no longer announces that it holds tenure"),
     }
 }

@@ -385,7 +385,7 @@ fn larger_side_keeps_its_leader_when_a_partition_heals() {
         assert_eq!(field.changes(&many), before, "attempt {attempt}");
         for it in few {
             let cause = field.members[it].publisher.leadership().cause.clone();
-            let is_told = cause.contains(" said that it leads");
+            let is_told = cause.contains(" announced that it leads");
             assert!(is_told, "attempt {attempt}, member {it}: {cause}");
         }
     }
@@ -438,10 +438,10 @@ fn leader_that_yields_to_a_better_one_follows_it() {
 #[test]
 fn lone_member_does_not_blame_a_network_with_other_groups() {
     for (hears, has_other_key, asks) in [
-        (false, false, "does the network drop multicasts?"),
-        (true, false, "have they the same group name?"),
-        (false, true, "have they the same key?"),
-        (true, true, "have they the same key?"),
+        (false, false, "the network may drop multicasts"),
+        (true, false, "give all members the same group name"),
+        (false, true, "give all members the same key"),
+        (true, true, "give all members the same key"),
     ] {
         let mut field = Field::empty();
         field.admit(Takeover::Never, 0);
@@ -452,7 +452,7 @@ fn lone_member_does_not_blame_a_network_with_other_groups() {
             field.members[0].refuse(field.now, Rejected::Key);
         }
         let lines = logged(|| field.run(Duration::from_secs(6)));
-        let mut asked = lines.iter().filter(|(_, line)| line.contains("nobody was heard by"));
+        let mut asked = lines.iter().filter(|(_, line)| line.contains("no other member found by"));
         let (_, line) = asked.next().expect("it says that it is alone");
         assert!(line.contains(asks), "{line}");
     }

@@ -64,7 +64,7 @@ impl Tenure {
         let is_shared = self.authority.is_also(theirs);
         if self.authority_mismatch.note(sender.id, theirs, is_shared) {
             tracing::error!(
-                "group `{}`: `{}` has another list of voters than this member, or another store: what either says about tenure does not count with the other; give all members the same voters, or the same store",
+                "group `{}`: `{}` has another list of voters than this member, or another store: each ignores what the other says about tenure; give all members the same voters, or the same store",
                 context.config.name,
                 sender.name
             );
@@ -76,7 +76,7 @@ impl Tenure {
     /// lead.
     pub(super) fn note_other_holder(&mut self, sender: &Sender<'_>, context: &Context) {
         let why = format!(
-            "`{}` holds tenure by another list of voters, or another store: two may lead; give all members the same voters, or the same store",
+            "`{}` holds tenure by another list of voters, or another store: two members may lead; give all members the same voters, or the same store",
             sender.name
         );
         self.authority_mismatch.note_holder(context.now, why);

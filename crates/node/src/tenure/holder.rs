@@ -68,7 +68,7 @@ impl Tenure {
     }
 
     /// Announces this member's tenure to a newcomer.
-    pub(super) fn tell_newcomer(
+    pub(super) fn announce_tenure_to(
         &mut self,
         newcomer: MemberId,
         address: SocketAddr,
@@ -82,7 +82,7 @@ impl Tenure {
     }
 
     /// Announces this member's tenure to all.
-    pub(super) fn tell_all(&mut self, context: &Context, emit: &mut Emit) {
+    pub(super) fn announce_tenure(&mut self, context: &Context, emit: &mut Emit) {
         self.tell_at = None;
         if let Some(fence) = self.fence {
             self.tell_at = Some(context.now + TELL_EVERY);

@@ -73,8 +73,7 @@ impl Tenure {
         emit.counters.far_fences += 1;
         if emit.counters.far_fences == 1 {
             tracing::warn!(
-                "group `{}`: `{}` is heard to hold fence {fence}, but no authority can have granted a fence above {reach} by now: it is ignored; \
-                 unless a store has counted that far, a member makes fences up: change the key on all members",
+                "group `{}`: fence {fence} of `{}` is ignored: no authority can have granted a fence above {reach} by now; unless a store has counted that far, a member invents fences: change the key on all members",
                 context.config.name,
                 context.describe(by).name
             );
@@ -113,7 +112,7 @@ impl Tenure {
         self.shut_out = self.refusals.back().cloned();
         match was_shut_out {
             false => tracing::warn!(
-                "group `{group}`: takes no tenure from its store, so it cannot follow a leader that fails: {why}"
+                "group `{group}`: takes no tenure from its store, so it cannot succeed a leader that fails: {why}"
             ),
             true => tracing::info!("group `{group}`: still takes no tenure from its store: {why}"),
         }
@@ -190,12 +189,12 @@ impl Tenure {
     pub(super) fn in_words(&self, refused: Refused, context: &Context) -> String {
         match refused {
             Refused::Held { holder, .. } if holder == context.me.id => format!(
-                "`{}` holds it, which is this member's own name: its process before this one, or a namesake",
+                "`{}` holds it, which is this member's own name: an earlier process of this member, or another member with its name",
                 context.member
             ),
             Refused::Held { holder, .. } => format!("`{}` holds it", self.name_of(holder, context)),
             Refused::Quarantined { lasts } => format!(
-                "voters have restarted, and what they granted before may last for {:.1} s yet",
+                "voters have restarted, and tenure that they granted before may last for another {:.1} s",
                 lasts.as_secs_f64()
             ),
             Refused::Outrun => "another member tried at the same time".to_owned(),
@@ -205,14 +204,12 @@ impl Tenure {
             Refused::Uninitialised => {
                 let blank = self.blank_voters(context).join(", ");
                 format!(
-                    "voters without a file that they can vote by: {blank}: each says in its log why; where it is missing or \
-                     damaged, run `hustings voter init`, once"
+                    "voters without a usable voter's file: {blank}: the log of each gives the reason; where the file is missing or damaged, run `hustings voter init`, once"
                 )
             }
             Refused::OutOfReach { most } if most == counter::last_of_era(most) => used_up(most),
             Refused::OutOfReach { most } => format!(
-                "voters promise no counter above {most}, and a higher one was named: if this goes on, they were left behind: \
-                 run `hustings voter init` on their hosts, with their agents stopped"
+                "voters promise no counter above {most}, and this member asked for a higher one: if this goes on, they were left behind: run `hustings voter init` on their hosts, with their agents stopped"
             ),
         }
     }
@@ -235,8 +232,7 @@ impl Tenure {
 /// The text for a voter that was away for too long, or while a new era began.
 fn left_behind(voter: &str, most: u64) -> String {
     format!(
-        "voter `{voter}` was left behind, and does not vote: it promises no counter above {most}, and the others are beyond \
-         that: stop its agent, and run `hustings voter init` on its host"
+        "voter `{voter}` was left behind, and does not vote: it promises no counter above {most}, and the other voters are beyond that: stop its agent, and run `hustings voter init` on its host"
     )
 }
 
@@ -249,8 +245,7 @@ fn used_up(last: u64) -> String {
              on every voter"
         ),
         None => format!(
-            "the counters of era {era}, the last one, are used up, or nearly so: see what the guide says about counters \
-             that are used up"
+            "the counters of era {era}, the last era, are used up, or nearly so: the guide has a section about used-up counters"
         ),
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct StandAside {
     /// The user reports that the member cannot work.
     is_unwell: bool,
     /// True if standing aside was logged, and the member has not held tenure since.
-    is_told: bool,
+    is_logged: bool,
     /// The number of frames received when the member stood aside, and the time until which it waits
     /// for another.
     listens: Option<(u64, Instant)>,
@@ -75,7 +75,7 @@ impl Tenure {
     /// Restarts the time after a nomination or its end, or after tenure was gained or lost.
     pub(super) fn begin_to_wait(&mut self, context: &Context) {
         let holds = self.fence.is_some();
-        self.stand_aside.is_told &= !holds;
+        self.stand_aside.is_logged &= !holds;
         let waits = context.is_nominee() && !holds;
         let span = match self.is_unfit() {
             true => Some(Duration::ZERO),
@@ -150,12 +150,12 @@ impl Tenure {
 
     fn stand_aside(&mut self, context: &Context, emit: &mut Emit) {
         if self.stand_aside.is_unwell {
-            self.note_refusal("this member says of itself that it cannot work", context, emit);
+            self.note_refusal("this member reported itself unhealthy", context, emit);
         }
-        if !std::mem::replace(&mut self.stand_aside.is_told, true) {
+        if !std::mem::replace(&mut self.stand_aside.is_logged, true) {
             let why = self.refusals.back();
             tracing::warn!(
-                "group `{}`: named, but without tenure: stands aside, so that another may have it ({})",
+                "group `{}`: named, but without tenure: stands aside, so that another member may acquire it ({})",
                 context.config.name,
                 why.map_or("no answer", |it| it.why.as_str())
             );
@@ -195,14 +195,10 @@ impl Tenure {
         let other = context.describe(from).name;
         let why = match held == fence {
             true => format!(
-                "`{other}` has fence {fence} as well as this member, so what gave it has lost what it had counted: a store that \
-                 was restored from an older copy, or failed over to one that lagged, or of which there are two; or voters' files \
-                 that were set back. Both give it up: see that there is one store, and raise `era` on all members; with voters, \
-                 begin a new era (`hustings voter init --era`)"
+                "`{other}` has fence {fence} as well as this member, so the authority has lost its count: a store was restored from an older copy, or failed over to a lagging copy, or exists twice; or voters' files were set back. Both members give it up: make sure that there is one store, and raise `era` on all members; with voters, begin a new era (`hustings voter init --era`)"
             ),
             false => format!(
-                "`{other}` has fence {fence}, and this member holds a lower one, {held}: was a new era begun, or a store set back, \
-                 while it held? Giving it up"
+                "`{other}` has fence {fence}, and this member holds a lower fence, {held}: a new era was begun, or a store was set back, while this member held tenure. This member gives it up"
             ),
         };
         self.note_fault(&why, context, emit);

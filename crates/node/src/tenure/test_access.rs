@@ -16,11 +16,6 @@ impl Tenure {
         self.fence
     }
 
-    /// Shows a fence that no authority granted.
-    pub(crate) fn show_fence(&mut self, fence: Fence) {
-        self.fence = Some(fence);
-    }
-
     pub(crate) fn holder(&self) -> Option<(MemberId, Fence)> {
         self.holder.map(|it| (it.id, it.fence))
     }

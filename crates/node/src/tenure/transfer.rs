@@ -36,7 +36,7 @@ pub struct Transferee {
     /// The member's id.
     pub id: MemberId,
     /// Receives the outcome.
-    pub told: oneshot::Sender<TransferOutcome>,
+    pub outcome: oneshot::Sender<TransferOutcome>,
 }
 
 /// A transfer by this member, which still leads the election.
@@ -270,7 +270,7 @@ impl Tenure {
     /// Ends the grace time of a transferee: waiting members may ask.
     pub(super) fn end_holding_back(&mut self, context: &Context, emit: &mut Emit) {
         self.on_released(context, emit);
-        self.tell_who_waits(|_| true, context, emit);
+        self.notify_waiters(|_| true, context, emit);
     }
 
     /// Completes the transfer, if `holder` is its transferee.
@@ -279,7 +279,7 @@ impl Tenure {
         let is_it = |it: &mut Transfer| it.transferee.id == holder && it.fence < fence;
         if let Some(transfer) = self.transfer.take_if(is_it) {
             // The requester may be gone.
-            let _ = transfer.transferee.told.send(TransferOutcome::Taken);
+            let _ = transfer.transferee.outcome.send(TransferOutcome::Taken);
             step_down(transfer.span, emit);
         }
     }
@@ -294,13 +294,13 @@ impl Tenure {
             let within = transfer.until.map(|_| transfer.within);
             match within {
                 Some(within) => tracing::warn!(
-                    "group `{group}`: `{transferee}` has not said within {within} that it has tenure: unless it has, whom the election names gets the next"
+                    "group `{group}`: `{transferee}` has not announced tenure within {within}: unless it has acquired it, the nominee of the election acquires the next tenure"
                 ),
                 None => tracing::warn!(
-                    "group `{group}`: tenure was lost before it could be handed to `{transferee}`: whom the election names gets the next"
+                    "group `{group}`: tenure was lost before it could be transferred to `{transferee}`: the nominee of the election acquires the next tenure"
                 ),
             }
-            let _ = transfer.transferee.told.send(TransferOutcome::Missed { within });
+            let _ = transfer.transferee.outcome.send(TransferOutcome::Missed { within });
             self.transferee = None;
             step_down(transfer.span, emit);
         }

@@ -92,7 +92,7 @@ impl Tenure {
             emit.counters.tenure_sent += 1;
             emit.broadcast(context, &body);
             if is_news {
-                self.tell_of_search(to, context);
+                self.log_voter_search(to, context);
             }
         }
     }

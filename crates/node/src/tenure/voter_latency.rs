@@ -28,13 +28,13 @@ const LATEST: usize = 9;
 
 /// The reason that a voter gives while a write to its disk does not return.
 pub(super) const DISK_IS_SILENT: &str =
-    "its own disk does not answer: see to the disk of this member's `state` directory";
+    "its own disk does not answer: check the disk of this member's `state` directory";
 
 /// The latest answer times of all voters.
 #[derive(Debug, Default)]
 pub(super) struct VoterLatency {
     latest: VecDeque<Duration>,
-    is_told: bool,
+    is_logged: bool,
 }
 
 /// The number of calls by all channels without an answer after which the log says that the voter is
@@ -99,8 +99,8 @@ impl VoterLatency {
         sorted.sort_unstable();
         let median = sorted[sorted.len() / 2];
         let is_late = sorted.len() == LATEST && median > allowed;
-        let is_news = is_late && !self.is_told;
-        self.is_told = is_late;
+        let is_news = is_late && !self.is_logged;
+        self.is_logged = is_late;
         is_news.then_some(median)
     }
 }
@@ -143,7 +143,7 @@ impl Tenure {
         let voters = self.voters.len();
         if silent.len() * 2 > voters {
             let remedy = self.misnamed(&silent, context).unwrap_or_else(|| {
-                "do their agents run, with this group's key, and does the network lead there?"
+                "check that their agents run with this group's key, and that the network reaches them"
                     .to_owned()
             });
             let why = format!(
@@ -178,10 +178,10 @@ impl Tenure {
         let (subject, object) = if member == me {
             (format!("this member is called `{member}`"), "this member")
         } else {
-            (format!("a member called `{member}` was heard"), "it")
+            (format!("a member called `{member}` is here"), "it")
         };
         Some(format!(
-            "{subject}, which is no voter, and voters are known by their whole names: give {object} the name `{voter}` (--name), or put `{member}` in place of `{voter}` into voters, on all members"
+            "{subject}, which is no voter, and voters are identified by their whole names: give {object} the name `{voter}` (--name), or put `{member}` in place of `{voter}` into voters, on all members"
         ))
     }
 
@@ -218,17 +218,17 @@ impl Tenure {
     /// Logs that a voter does not answer although it has been called by all channels for some time.
     /// A voter that is probably this member under another name is skipped: no network path leads to
     /// it, and [`explain_silence`](Self::explain_silence) reports it.
-    pub(super) fn tell_of_search(&self, voter: MemberId, context: &Context) {
+    pub(super) fn log_voter_search(&self, voter: MemberId, context: &Context) {
         let (group, name) = (&context.config.name, self.name_of(voter, context));
         if voter_name_check::same_host(&name, &context.member) {
             return;
         }
         match context.address_of(voter) {
             Some(address) => tracing::info!(
-                "group `{group}`: voter `{name}` does not answer where it was heard last, at {address}: it is looked for by all ways; does its agent run?"
+                "group `{group}`: voter `{name}` does not answer at its last known address, {address}: calling it by multicast, unicast and links; check that its agent runs"
             ),
             None => tracing::info!(
-                "group `{group}`: voter `{name}` was not found yet: it is looked for by all ways; does its agent run, and does the network lead there?"
+                "group `{group}`: voter `{name}` is not found yet: calling it by multicast, unicast and links; check that its agent runs and that the network reaches it"
             ),
         }
     }
@@ -242,7 +242,7 @@ impl Tenure {
         if let Some(median) = self.voter_latency.note(took, allowed) {
             let least = Duration::from_millis((median * ANSWERS_IN_A_TTL).0 / 1_000_000 + 1);
             tracing::warn!(
-                "group `{}`: voters answer after {:.0} ms, and ttl {ttl} allows {:.0} ms: raise ttl to {least} or more, on all members",
+                "group `{}`: voters answer after {:.0} ms, but ttl {ttl} allows {:.0} ms: raise ttl to {least} or more, on all members",
                 context.config.name,
                 median.as_secs_f64() * 1e3,
                 allowed.as_secs_f64() * 1e3,

@@ -38,8 +38,7 @@ impl Tenure {
     ) {
         let Some(number) = emit.entropy.next() else {
             tracing::error!(
-                "group `{}`: the operating system has no random numbers to give: the voters cannot be asked what they have \
-                 promised",
+                "group `{}`: the operating system gives no random numbers: the voters cannot be asked for their promises",
                 context.config.name
             );
             return;
@@ -87,7 +86,7 @@ impl Tenure {
     /// promises made here. A voter of this list repeats the question, and so shows that it exists.
     /// If the message repeats a question of this member, its sender is such a voter of another
     /// list. Any other message may be a recording, and does not count.
-    pub(super) fn hear_another_list(
+    pub(super) fn on_other_voter_list(
         &mut self,
         heard: &Admitted<'_>,
         (asked, message): (&Message, &[u8]),
@@ -98,7 +97,7 @@ impl Tenure {
         let number = question_of(context.me.id, asked);
         let voter_query = self.voter_query.as_ref();
         if voter_query.is_some_and(|it| number.is_some_and(|number| it.query.has_asked(number))) {
-            self.tell_of_another_list(sender.name, None, false);
+            self.report_other_voter_list(sender.name, None, false);
         }
         let votes = context.votes();
         if votes && question_of(sender.id, asked).is_some() {
@@ -108,7 +107,7 @@ impl Tenure {
     }
 
     /// Tells the waiting caller about a member with another list of voters, or a store.
-    pub(super) fn tell_of_another_list(&self, member: &str, fence: Option<u64>, holds: bool) {
+    pub(super) fn report_other_voter_list(&self, member: &str, fence: Option<u64>, holds: bool) {
         if let Some(voter_query) = &self.voter_query {
             let member = member.to_owned();
             // The caller may be gone.
@@ -118,7 +117,7 @@ impl Tenure {
 
     /// Tells the waiting caller about an unproven sender that claims tenure. The frame may be a
     /// recording: the caller may refuse because of it, and do nothing else.
-    pub(super) fn tell_of_unproven(&self, member: &str, fence: u64, address: SocketAddr) {
+    pub(super) fn report_unproven_claim(&self, member: &str, fence: u64, address: SocketAddr) {
         if let Some(voter_query) = &self.voter_query {
             let member = member.to_owned();
             // The caller may be gone.

@@ -62,14 +62,14 @@ impl Tenure {
         self.transfer_grace.take_if(is_heirs);
         self.on_released(context, emit);
         let transferee = self.transfer_grace.map(|it| it.transferee).or(self.transferee());
-        self.tell_who_waits(
+        self.notify_waiters(
             |it| it != from && transferee.is_none_or(|transferee| transferee == it),
             context,
             emit,
         );
     }
 
-    pub(super) fn tell_who_waits(
+    pub(super) fn notify_waiters(
         &mut self,
         is_to_know: impl Fn(MemberId) -> bool,
         context: &Context,

@@ -14,7 +14,7 @@ pub enum Error {
     #[error("no command to run: give one after --")]
     NoCommand,
     /// The program does not exist, or the interpreter that its first line names is missing.
-    #[error("command {0:?} not found: give its path, or a name that PATH has")]
+    #[error("command {0:?} not found: give its path, or a name in PATH")]
     NotFound(OsString),
     /// The file exists, but cannot be executed.
     #[error("cannot run command {command:?}: {source}: name a program that you may execute")]
@@ -43,12 +43,11 @@ pub enum Error {
     /// All watchers of the command were killed or do not end, so no process knows what the command
     /// left behind. Tenure is not released any more: end the agent, and the tenure expires.
     #[error(
-        "no process has seen the command end, and something of it may still run: its tenure is not given up, it runs out; \
-         look for what is left, and kill it"
+        "no process has seen the command end, and processes of it may still run: its tenure is not released, and runs out; find the remaining processes, and kill them"
     )]
     Unseen,
     /// The source of leadership has ended. The command was stopped.
-    #[error("the agent ended without saying who leads: see its log for the reason")]
+    #[error("the agent ended without reporting the leader: see its log for the reason")]
     LeadershipUnknown,
 }
 

@@ -206,13 +206,13 @@ impl GuardianClient {
             return;
         };
         if !self.guardian.has_ended {
-            warn!("the command's guardian is stopped, or hangs: killing it");
+            warn!("the command's guardian is stopped, or hangs: killing the guardian");
         }
         match watchers.kill_guardian() {
             Ok(()) => self.guardian_timeout.on_killed(clock::now()),
             Err(error) => {
                 if self.guardian_timeout.on_kill_failed(clock::now()) {
-                    error!("cannot kill the command's guardian, trying until it works: {error}");
+                    error!("cannot kill the command's guardian, trying again: {error}");
                 }
             }
         }
@@ -233,7 +233,7 @@ impl GuardianClient {
             Remedy::Continue => watchers.continue_warden(),
             Remedy::Kill => {
                 warn!(
-                    "the command's warden hangs: killing it, so that the guardian ends the command"
+                    "the command's warden hangs: killing the warden, so that the guardian ends the command"
                 );
                 // A warden that has ended closes its socket.
                 let _ = watchers.warden.kill();
@@ -319,7 +319,7 @@ impl WatcherHandle {
         }
         let remedy = self.heartbeat.on_ping();
         if remedy == Remedy::Continue {
-            warn!("the command's {name} does not answer: continuing it, in case it is stopped");
+            warn!("the command's {name} does not answer: sending SIGCONT, in case it is stopped");
         }
         tell(socket, &Order::Ping);
         remedy
@@ -372,7 +372,7 @@ impl Drop for GuardianClient {
         let next = self.guardian_timeout.next();
         let thread = thread::Builder::new().name("command's end".to_owned());
         if let Err(error) = thread.spawn(move || watchers.see_to_the_end(next)) {
-            error!("cannot wait for the command's end, so its tenure is not given up: {error}");
+            error!("cannot wait for the command's end, so its tenure is not released: {error}");
         }
     }
 }
@@ -394,7 +394,7 @@ impl Watchers {
             Ok(held) => self.guardian = held,
             Err(error) => {
                 warn!(
-                    "cannot open a pidfd of the command's guardian, so it is looked for when it has to be killed: {error}"
+                    "cannot open a pidfd of the command's guardian, so the guardian is searched for when it has to be killed: {error}"
                 );
             }
         }
@@ -437,7 +437,7 @@ impl Watchers {
         self.end();
         if !self.end_work() {
             error!(
-                "no process has seen the command end, and something of it may still run: its tenure is not given up; look for what is left, and kill it"
+                "no process has seen the command end, and processes of it may still run: its tenure is not released; find the remaining processes, and kill them"
             );
         }
     }
@@ -460,7 +460,9 @@ impl Watchers {
         let status = self.warden.wait();
         let warden_saw_it = status.is_ok_and(|status| status.success());
         if self.has_ended && !warden_saw_it {
-            warn!("the command's warden was killed: so was what was left of the command");
+            warn!(
+                "the command's warden was killed, and with it the remaining processes of the command"
+            );
         }
         self.has_ended |= warden_saw_it;
         self.has_ended

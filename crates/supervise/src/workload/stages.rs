@@ -75,7 +75,7 @@ pub fn stage_main(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
             // Without a reader of stderr the error is lost.
             let _ = writeln!(
                 io::stderr(),
-                "error: hustings {stage} failed: {error}: leave it to hustings run to start it"
+                "error: hustings {stage} failed: {error}: only hustings run can start this stage"
             );
             ExitCode::from(125)
         }
@@ -103,7 +103,7 @@ fn become_command(guardian: u64, command: &[OsString]) -> io::Result<Infallible>
     // If the guardian died before that call, no signal will come.
     let parent = getppid().and_then(|pid| u64::try_from(pid.as_raw_nonzero().get()).ok());
     if parent != Some(guardian) {
-        return Err(io::Error::other("its guardian has ended"));
+        return Err(io::Error::other("the command's guardian has ended"));
     }
     let fd_passing::Handed { mut socket, input, .. } = fd_passing::receive()?;
     let [program, arguments @ ..] = command else {

@@ -199,7 +199,7 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
                     warn!(pause = ?wait, "cannot start the command's guardian, trying again: {error}");
                     if failures.is_multiple_of(FAILURES_UNTIL_RESIGNED) {
                         warn!(
-                            "the command cannot be started on this host: letting another member lead"
+                            "the command cannot be started on this host: stepping down, so that another member leads"
                         );
                         (self.resign)(Resignation {
                             why: "its command could not be started".to_owned(),

@@ -92,8 +92,7 @@ fn command_that_cannot_be_run_is_refused_at_once_with_a_remedy() {
         (
             "no-such-program",
             127,
-            "command \"no-such-program\" not found: give its path, or a name that PATH has"
-                .to_owned(),
+            "command \"no-such-program\" not found: give its path, or a name in PATH".to_owned(),
         ),
         (plain, 126, format!("cannot run command {plain:?}: {denied}")),
         ("/", 126, format!("cannot run command \"/\": {denied}")),

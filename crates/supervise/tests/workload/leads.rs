@@ -144,7 +144,8 @@ fn command_is_stopped_when_the_source_of_leadership_ends() {
     agent.tell_no_more();
     let (code, said) = agent.end();
     assert_eq!(code, Some(125));
-    let expected = "error: the agent ended without saying who leads: see its log for the reason\n";
+    let expected =
+        "error: the agent ended without reporting the leader: see its log for the reason\n";
     assert_eq!(said, expected);
     assert_gone(&pids);
 }

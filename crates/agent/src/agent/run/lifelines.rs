@@ -21,7 +21,7 @@ impl Loop {
             self.lifelines.remove(&number);
             if let Some((leader, address)) = leader {
                 let target = LeaderRef { group: number, leader };
-                let lifeline = Lifeline::hold(address, target, self.notices.clone());
+                let lifeline = Lifeline::hold(address, target, self.on_notice.clone());
                 self.lifelines.insert(number, lifeline);
             }
         }
@@ -44,18 +44,17 @@ impl Loop {
 
     /// Handles a report that a member is dead. If the member is this group's leader, probes it
     /// once, no matter how many such reports arrive.
-    pub(super) fn doubt(&mut self, now: Instant, number: usize, leader: MemberId) {
-        let asked = self.inquiries.get(&number);
-        if asked.is_some_and(|(suspected, at)| *suspected == leader && now - *at < ASK_AGAIN_AFTER)
-        {
+    pub(super) fn probe_leader(&mut self, now: Instant, number: usize, leader: MemberId) {
+        let last = self.probes.get(&number);
+        if last.is_some_and(|(suspected, at)| *suspected == leader && now - *at < ASK_AGAIN_AFTER) {
             return;
         }
         let known = self.groups[number].leader_elsewhere();
         let Some((_, address)) = known.filter(|(id, _)| *id == leader) else {
             return;
         };
-        self.inquiries.insert(number, (leader, now));
+        self.probes.insert(number, (leader, now));
         let target = LeaderRef { group: number, leader };
-        lifeline::probe(address, target, self.notices.clone());
+        lifeline::probe(address, target, self.on_notice.clone());
     }
 }

@@ -65,7 +65,7 @@ fn sealed(voter: &str, body: Body<'_>) -> Vec<u8> {
 async fn member() -> (Loop, u64) {
     let config = config();
     let (udp_transport, listener) = UdpTransport::open(&config).expect("a port is free");
-    let (lease_backends, _doors) = LeaseBackends::open(VoterPart::Whole);
+    let (lease_backends, _events) = LeaseBackends::open(VoterPart::Whole);
     let authority = lease_backends.authority(0, &config.groups[0], "me");
     let authority = authority.await.expect("voters need nothing");
     let (list, port) = (authority.id(), udp_transport.address().port());
@@ -83,9 +83,9 @@ async fn member() -> (Loop, u64) {
         groups: vec![group],
         outbox: Outbox::new(),
         lifelines: BTreeMap::new(),
-        inquiries: BTreeMap::new(),
+        probes: BTreeMap::new(),
         other_versions: OnceEach::default(),
-        notices: mpsc::channel(1).0,
+        on_notice: mpsc::channel(1).0,
     };
     (agent, list)
 }
@@ -99,12 +99,12 @@ async fn lifeline_needs_a_sealed_hello_that_is_not_replayed() {
     let mut forged = hello.clone();
     forged[40] ^= 1;
     let stranger = sealed("d", Body::Lifeline);
-    for (frame, is_let_in) in
+    for (frame, is_admitted) in
         [(stranger, false), (forged, false), (hello.clone(), true), (hello, false)]
     {
         let (arrival, verdict) = Arrival::from_stranger(agent.udp_transport.address(), frame);
-        agent.hear_arrival(clock::now(), arrival);
-        assert_eq!(verdict.await, Ok(is_let_in));
+        agent.on_arrival(clock::now(), arrival);
+        assert_eq!(verdict.await, Ok(is_admitted));
     }
     let status = agent.status().groups.remove(0);
     assert!(status.peers.is_empty(), "it tells nothing of datagrams");
@@ -125,7 +125,7 @@ async fn link_frames_are_handled_during_a_flood_of_datagrams() {
     on_frame.try_send(arrival).expect("there is room");
     let mut buffer = [0; BUFFER_BYTES];
     let first = agent.udp_transport.receive(&mut buffer).await;
-    assert!(agent.hear_datagrams(first, &mut buffer, &mut heard));
+    assert!(agent.on_datagrams(first, &mut buffer, &mut heard));
     assert_eq!(verdict.try_recv(), Ok(true));
     assert!(agent.udp_transport.try_receive(&mut buffer).is_some());
 }
@@ -141,8 +141,8 @@ async fn waiting_datagrams_are_handled_at_their_own_times() {
     }
     let mut buffer = [0; BUFFER_BYTES];
     let first = agent.udp_transport.receive(&mut buffer).await;
-    agent.hear_datagram(first, &mut buffer);
-    agent.hear_the_rest(&mut buffer);
+    agent.on_datagram(first, &mut buffer);
+    agent.on_waiting_datagrams(&mut buffer);
     let status = agent.status().groups.remove(0).tenure.expect("fenced");
     let heard: Vec<Instant> = status.voters.iter().filter_map(|it| it.heard).collect();
     assert_eq!(heard.len(), VOTERS.len());
@@ -155,9 +155,9 @@ fn lines_after_5(agent: &mut Loop, frame: &[u8]) -> Vec<String> {
     let from = (HOME, 9).into();
     let lines = logged(|| {
         for _ in 0..5 {
-            let is_let_in =
+            let is_admitted =
                 agent.on_frame(clock::now(), Channel::Unicast, from, &mut frame.to_vec());
-            assert!(!is_let_in);
+            assert!(!is_admitted);
         }
     });
     lines.into_iter().map(|(_, line)| line).collect()
@@ -170,7 +170,7 @@ async fn frames_of_another_version_are_counted_and_logged_once_per_host() {
     frame[0] = 1;
     let lines = lines_after_5(&mut agent, &frame);
     let expected = format!(
-        "a frame from 127.0.0.1:9 has layout version 1, this agent speaks {VERSION}: run one version of hustings on every member"
+        "a frame from 127.0.0.1:9 has layout version 1, and this agent uses {VERSION}: run one version of hustings on every member"
     );
     assert_eq!(lines, [expected]);
     let counters = agent.status().groups.remove(0).counters;
@@ -183,9 +183,9 @@ async fn multicasts_of_other_groups_prove_that_multicast_works() {
     let mut frame = Vec::new();
     let keyring = Keyring::new("another", member_id("a"), &Key::public("another"), &[]);
     keyring.seal(&[0; 24], None, b"content", &mut frame);
-    for (way, shows) in [(Channel::Unicast, false), (Channel::Multicast, true)] {
-        agent.on_frame(clock::now(), way, (HOME, 9).into(), &mut frame.clone());
-        assert_eq!(agent.groups[0].hears_other_groups(), shows, "{way:?}");
+    for (channel, shows) in [(Channel::Unicast, false), (Channel::Multicast, true)] {
+        agent.on_frame(clock::now(), channel, (HOME, 9).into(), &mut frame.clone());
+        assert_eq!(agent.groups[0].hears_other_groups(), shows, "{channel:?}");
     }
 }
 

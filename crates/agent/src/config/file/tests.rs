@@ -59,7 +59,7 @@ fn every_field_takes_effect() {
     ));
     assert_eq!(
         config.unwrap_err(),
-        "h.toml:9: group `web`: priority means nothing to protocol earliest: who wakes up first leads"
+        "h.toml:9: group `web`: priority has no effect with protocol earliest: the first member to wake up leads"
     );
     let config = settle(&format!(
         "name = \"alpha\"\nbind = \"127.0.0.1:1\"\ninterface = \"127.0.0.2\"\nhttp = \"off\"\nmetrics = \"0.0.0.0:7481\"\ninsecure = true\n\
@@ -149,11 +149,11 @@ fn defaults_have_the_ip_version_of_the_written_addresses() {
     }
     refused(
         "bind = \"[::1]:0\"\n[[group]]\nname = \"web\"\nmulticast = \"239.1.1.1:1\"",
-        "h.toml:1: multicast 239.1.1.1:1 and bind [::1]:0 are of different IP versions: choose both of one",
+        "h.toml:1: multicast 239.1.1.1:1 and bind [::1]:0 have different IP versions: choose both of one version",
     );
     refused(
         "interface = \"127.0.0.1\"\nbind = \"[::1]:0\"\n[[group]]\nname = \"web\"",
-        "h.toml:2: interface 127.0.0.1 and bind [::1]:0 are of different IP versions: choose both of one",
+        "h.toml:2: interface 127.0.0.1 and bind [::1]:0 have different IP versions: choose both of one version",
     );
     let which = crate::config::AgentConfigError::WhichInterface(vec![
         "fd00::2".parse().unwrap(),
@@ -168,7 +168,7 @@ fn defaults_have_the_ip_version_of_the_written_addresses() {
 #[test]
 fn errors_name_the_line_and_the_remedy() {
     for (text, complaint) in [
-        ("", "h.toml: no group: an agent is a member of at least one"),
+        ("", "h.toml: no group: an agent has to be a member of at least one"),
         ("name = \"alpha", "h.toml:1: column 14: not TOML: invalid basic string, expected `\"`"),
         (
             "name = alpha",
@@ -202,11 +202,11 @@ fn errors_name_the_line_and_the_remedy() {
         ),
         (
             "http = \"0.0.0.0:7480\"\n[[group]]\nname = \"web\"",
-            "h.toml:1: http 0.0.0.0:7480 is not of this host alone: choose an address such as 127.0.0.1:7480, or off; to read metrics and the status from elsewhere, set metrics (--metrics 0.0.0.0:7480)",
+            "h.toml:1: http 0.0.0.0:7480 is not a loopback address: choose an address such as 127.0.0.1:7480, or off; to read metrics and the status from elsewhere, set metrics (--metrics 0.0.0.0:7480)",
         ),
         (
             "http = \"0.0.0.0:7480\"\ninsecure = true\n[[group]]\nname = \"web\"",
-            "h.toml:1: http 0.0.0.0:7480 is not of this host alone: choose an address such as 127.0.0.1:7480, or off; to read metrics and the status from elsewhere, set metrics (--metrics 0.0.0.0:7480)",
+            "h.toml:1: http 0.0.0.0:7480 is not a loopback address: choose an address such as 127.0.0.1:7480, or off; to read metrics and the status from elsewhere, set metrics (--metrics 0.0.0.0:7480)",
         ),
         (
             "metrics = \"on\"",
@@ -230,7 +230,7 @@ fn errors_name_the_line_and_the_remedy() {
         ),
         (
             "[[group]]\nname = \"web\"",
-            "h.toml:2: group `web` has no key, and its frames leave this host (bound to 0.0.0.0:7400): set a key (`hustings keys generate` prints one), or --insecure to let anybody on the network take part",
+            "h.toml:2: group `web` has no key, and its frames leave this host (bound to 0.0.0.0:7400): set a key (`hustings keys generate` prints one), or --insecure to let any host on the network take part",
         ),
     ] {
         refused(text, complaint);
@@ -291,11 +291,11 @@ fn errors_in_a_group_name_the_line_and_the_remedy() {
         ("takeover = \"yes\"", "takeover = \"yes\": choose never or by-the-better"),
         (
             "multicast = \"10.0.0.1:7401\"",
-            "multicast = \"10.0.0.1:7401\": not a multicast address: choose one, as in 239.255.72.85:7401 or [ff05::7401]:7401, or off",
+            "multicast = \"10.0.0.1:7401\": not a multicast address: choose a multicast address, as in 239.255.72.85:7401 or [ff05::7401]:7401, or off",
         ),
         (
             "multicast = \"[ff02::4855]:7401\"",
-            "multicast = \"[ff02::4855]:7401\": of one host or one link alone, which cannot be told without a zone: choose a site-local one such as [ff05::4855]:7401, or off",
+            "multicast = \"[ff02::4855]:7401\": reaches only one host or one link, and needs a zone to say which: choose a site-local address such as [ff05::4855]:7401, or off",
         ),
         ("trace = \"\"", "trace = \"\": name a file"),
         (
@@ -316,11 +316,11 @@ fn contradicting_values_are_refused() {
     for (lines, complaint) in [
         (
             "listen = \"100ms\"",
-            "listen 100ms is not more than announce 100ms: every leader would be missed; choose 200ms or more, or auto",
+            "listen 100ms is not above announce 100ms, so members would miss every leader: choose 200ms or more, or auto",
         ),
         (
             "listen-miss = 0.1\nlisten = \"1s\"",
-            "listen-miss means nothing with listen 1s: it is for listen auto",
+            "listen-miss has no effect with listen 1s: it is for listen auto",
         ),
         (
             "suppress = \"0s\"",
@@ -328,20 +328,20 @@ fn contradicting_values_are_refused() {
         ),
         (
             "bound = \"1s\"",
-            "bound means nothing to protocol suppress: it is for bully and probabilistic",
+            "bound has no effect with protocol suppress: it is for bully and probabilistic",
         ),
-        ("k = 5", "k means nothing to protocol suppress: it is for probabilistic"),
-        ("view = 30", "view means nothing to protocol suppress: it is for probabilistic"),
+        ("k = 5", "k has no effect with protocol suppress: it is for probabilistic"),
+        ("view = 30", "view has no effect with protocol suppress: it is for probabilistic"),
         (
             "bound = \"5ms\"\nprotocol = \"none\"",
-            "bound means nothing to protocol none: it elects nobody",
+            "bound has no effect with protocol none: it elects no leader",
         ),
         ("class = 256", "class 256: choose from 0 to 255"),
-        ("class = 1\ncouncil = \"off\"", "class means nothing with council off: it is for hosts"),
+        ("class = 1\ncouncil = \"off\"", "class has no effect with council off: it is for hosts"),
         ("view = 7\nprotocol = \"probabilistic\"", "view 7: choose from 8 to 1000"),
         (
             "target = 0.9\nprotocol = \"bully\"",
-            "target means nothing to protocol bully: it is for probabilistic",
+            "target has no effect with protocol bully: it is for probabilistic",
         ),
         (
             "target = 0.9\nk = 5\nprotocol = \"probabilistic\"",
@@ -349,15 +349,15 @@ fn contradicting_values_are_refused() {
         ),
         (
             "patience = \"1s\"\nprotocol = \"probabilistic\"",
-            "patience means nothing to protocol probabilistic: its time-outs follow from bound and k",
+            "patience has no effect with protocol probabilistic: its time-outs follow from bound and k",
         ),
         (
             "announce = \"1s\"\nprotocol = \"bully\"",
-            "announce means nothing to protocol bully: it is for announce, suppress and earliest",
+            "announce has no effect with protocol bully: it is for announce, suppress and earliest",
         ),
         (
             "takeover = \"never\"\nprotocol = \"modified-ring\"",
-            "takeover means nothing to protocol modified-ring: it is for announce, suppress and earliest",
+            "takeover has no effect with protocol modified-ring: it is for announce, suppress and earliest",
         ),
     ] {
         refused(&group(lines), &format!("h.toml:4: group `web`: {complaint}"));
@@ -380,8 +380,8 @@ fn multicast_address_without_zone_is_refused_from_any_source() {
     config.groups[0].multicast = Some("[ff12::1]:1".parse().unwrap());
     assert_eq!(
         config.check().unwrap_err().to_string(),
-        "multicast [ff12::1]:1 is of one host or one link alone, which cannot be told without a zone: \
-         choose a site-local one such as [ff05::4855]:7401"
+        "multicast [ff12::1]:1 reaches only one host or one link, and needs a zone to say which: \
+         choose a site-local address such as [ff05::4855]:7401"
     );
 }
 
@@ -405,9 +405,9 @@ fn summary_shows_the_duration_of_a_round() {
         ("view = 8\nk = 7\njoin = [\"10.0.0.2:7400\"]", "K 7, 265ms for a first round"),
         (
             "view = 8\nmulticast = \"off\"",
-            "K from the target 0.999, 415ms for a first round at most",
+            "K from the target 0.999, at most 415ms for a first round",
         ),
-        ("target = 0.9", "K from the target 0.9, 115ms for a first round at most"),
+        ("target = 0.9", "K from the target 0.9, at most 115ms for a first round"),
     ] {
         let config = settle(&group(&format!("protocol = \"probabilistic\"\n{lines}"))).unwrap();
         let sentence = config.groups[0].sentence();

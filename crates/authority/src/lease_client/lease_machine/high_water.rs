@@ -40,8 +40,7 @@ impl LeaseMachine {
             Err(error) => {
                 self.persist_retry.fail(self.now());
                 self.emit(LeaseEvent::Failed(format!(
-                    "the highest fence seen could not be remembered: {error}: see to the state directory: until then a restart \
-                     would forget it"
+                    "the highest fence seen could not be stored: {error}: check the state directory: until then a restart would forget the fence"
                 )));
             }
         }
@@ -144,9 +143,7 @@ impl LeaseMachine {
         if now - since >= ttl && self.shut_out.is_none() {
             let group = self.terms.group.clone();
             self.shut_out(format!(
-                "another member holds fence {fence} by the store, but {mark} was seen before: the store was restored from an \
-                 older copy or lost what it had confirmed. This member takes no tenure until the store has counted above \
-                 {mark}: to end this at once, raise `era` of group `{group}` on all members"
+                "another member holds fence {fence} by the store, but {mark} was seen before: the store was restored from an older copy or lost confirmed writes. This member takes no tenure until the store has counted above {mark}: to end this at once, raise `era` of group `{group}` on all members"
             ));
         }
     }
@@ -192,18 +189,18 @@ impl LeaseMachine {
     pub(super) fn on_set_back(&mut self, last_count: Fence) {
         let highest = self.seen.highest.map_or(0, |it| it.0);
         let (group, ttl) = (self.terms.group.clone(), self.terms.ttl);
-        let what = format!("the store tells fence {last_count}, but {highest} was seen before: it");
+        let what = format!(
+            "the store reports fence {last_count}, but {highest} was seen before: the store"
+        );
         if self.is_replaced {
             self.end_era(format!(
-                "{what} is another store, or lost all that it knew: raise `era` of group `{group}` on all members"
+                "{what} was replaced, or lost all its data: raise `era` of group `{group}` on all members"
             ));
             return;
         }
         self.take_nothing_for_a_ttl();
         self.shut_out(format!(
-            "{what} was restored from an older copy or lost what it had confirmed. This member takes no tenure until the \
-             store has counted above {highest}, and asks every {ttl}: to end this at once, raise `era` of group `{group}` \
-             on all members"
+            "{what} was restored from an older copy or lost confirmed writes. This member takes no tenure until the store has counted above {highest}, and asks every {ttl}: to end this at once, raise `era` of group `{group}` on all members"
         ));
     }
 
@@ -249,8 +246,7 @@ impl LeaseMachine {
 
     pub(super) fn given_twice(&self, fence: Fence) -> String {
         format!(
-            "the store granted fence {fence} to this member and to another: it was restored from an older copy or lost what it \
-             had confirmed, or there are two of it: raise `era` of group `{}` on all members",
+            "the store granted fence {fence} to this member and to another: it was restored from an older copy, lost confirmed writes, or exists twice: raise `era` of group `{}` on all members",
             self.terms.group
         )
     }
@@ -258,8 +254,7 @@ impl LeaseMachine {
     pub(super) fn over(&self) -> String {
         let StoreTerms { era, group, .. } = &self.terms;
         format!(
-            "era {era} of group `{group}` is over: the store went back in it or counted to its end, or a later era has begun: \
-             raise `era` on all members"
+            "era {era} of group `{group}` is over: the store was set back in it or counted to its end, or a later era has begun: raise `era` on all members"
         )
     }
 }

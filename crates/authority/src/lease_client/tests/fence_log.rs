@@ -195,7 +195,7 @@ async fn failed_write_is_retried_with_growing_pauses_and_reported() {
     let mut failed_at = Vec::new();
     for _ in 0..9 {
         let why = client.fault().await;
-        assert!(why.contains("could not be remembered: disk full"), "{why}");
+        assert!(why.contains("could not be stored: disk full"), "{why}");
         failed_at.push(clock());
         client.hear(Fence(10 + failed_at.len() as u64)); // further claims do not hasten the retry
     }

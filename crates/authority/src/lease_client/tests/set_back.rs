@@ -122,7 +122,7 @@ async fn lower_count_from_a_store_with_another_identity_ends_the_era() {
     let mut client = Client::with_marks(high_water, &store, 1, 0, |_| Ok(()));
     client.handle.request(Request::Acquire);
     let why = client.shut_out().await;
-    assert!(why.contains("is another store"), "{why}");
+    assert!(why.contains("was replaced"), "{why}");
     pass(A_WHILE).await;
     assert_eq!((client.held(), store.state().count), (None, 10));
     let high_water = client.kept.lock().unwrap().last().cloned().unwrap();

@@ -60,7 +60,7 @@ impl PartialView {
                 places,
             } => {
                 let entries = self.introduce(&entries, places, from)?;
-                self.hear_size(size);
+                self.note_size(size);
                 let id = sender.id;
                 self.take_back(Candidate { priority, id }, sender.incarnation());
                 let message = shuffle::Message::Offer { number, priority, entries };
@@ -72,14 +72,14 @@ impl PartialView {
                 places,
             } => {
                 let entries = self.introduce(&entries, places, from)?;
-                self.hear_size(size);
+                self.note_size(size);
                 self.loss.answered(sender.id, number);
                 let message = shuffle::Message::Answer { number, entries };
                 self.shuffle.hear(now, sender.id, message);
             }
             ViewMessage::Welcome { size, priority, was_dead, entries, places } => {
                 let entries = self.introduce(&entries, places, from)?;
-                self.hear_size(size);
+                self.note_size(size);
                 let id = sender.id;
                 self.take_back(Candidate { priority, id }, sender.incarnation());
                 self.acquaint(Candidate { priority, id });
@@ -120,14 +120,14 @@ impl PartialView {
                 continue;
             }
             self.take_back(entry.candidate, incarnation);
-            self.places.note(id, known.told_from(from.ip()), Source::Hearsay);
+            self.places.note(id, known.reported_from(from.ip()), Source::Hearsay);
             living.push(entry);
         }
         Ok(living)
     }
 
-    fn hear_size(&mut self, size: Option<u64>) {
-        self.told_size = size.or(self.told_size);
+    fn note_size(&mut self, size: Option<u64>) {
+        self.reported_size = size.or(self.reported_size);
     }
 
     pub(super) fn acquaint(&mut self, candidate: Candidate) {

@@ -405,7 +405,7 @@ fn message_to_all_reaches_every_member_once() {
     wire.run(Duration::from_secs(30));
     let now = wire.now;
     for said in [b"one", b"two"] {
-        wire.members[9].partial_view.say_to_all(now, said.to_vec());
+        wire.members[9].partial_view.send_to_all(now, said.to_vec());
     }
     wire.run(Duration::from_secs(3));
     let origin = wire.members[9].id();

@@ -158,7 +158,7 @@ const LONG_AGO: u64 = 660_000;
 fn healthy_leaders_and_followers_are_good_despite_silence() {
     use HealthState::{Following, Leading};
     let good = Level::Good;
-    check(&advisory().led_by(ME), Leading, good, &["no other member was heard yet"]);
+    check(&advisory().led_by(ME), Leading, good, &["no other member found yet"]);
     check(&advisory().led_by(ME).heard(ago(1_900)), Leading, good, &["leads"]);
     check(&advisory().led_by("beta"), Following, good, &["follows beta"]);
     // Followers are silent, and so may a leader be that announces itself once an hour.
@@ -236,7 +236,7 @@ fn member_without_frames_of_its_known_group_is_cut_off() {
         Level::Warning,
         &["leads, but", "(2)", "this host is cut off"],
     );
-    let nobody = &["has heard none of the other members that it knows (2) for 5.0 s"];
+    let nobody = &["has received nothing from the other members that it knows (2) for 5.0 s"];
     check(&advisory().heard(at), HealthState::CutOff, Level::Bad, nobody);
     let named = fenced().led_by(ME).answered_by(1).heard(at);
     check(&named, HealthState::CutOff, Level::Bad, nobody);
@@ -285,7 +285,7 @@ fn leader_with_seeds_that_hears_no_member_is_warned_of() {
             &status,
             HealthState::Leading,
             Level::Warning,
-            &["leads, but no other member was heard", "10.0.0.2:7400"],
+            &["leads, but no other member answers", "10.0.0.2:7400"],
         );
         let young = status.clone().since(ago(4_900));
         check(&young, HealthState::Leading, Level::Good, &[]);
@@ -381,7 +381,7 @@ fn member_that_stands_aside_gives_the_reason() {
 
 #[test]
 fn frames_under_another_key_make_a_good_verdict_a_warning() {
-    let text = "frames of this group under another key are heard: give every member the same key";
+    let text = "frames of this group under another key arrive here: give every member the same key";
     for (since, level) in [(9_000, Level::Warning), (11_000, Level::Good)] {
         let mut leader = advisory().led_by(ME);
         leader.other_key_at = Some(ago(since));

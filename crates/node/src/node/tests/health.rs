@@ -217,7 +217,7 @@ fn every_change_of_leader_has_its_cause() {
     let mut field = Field::settled(Takeover::Never, &[0; 3]);
     let leader = field.agreed(&ALL[..3]).expect("they agree");
     let follower = (leader + 1) % 3;
-    let said = format!("`{}` said that it leads", name(leader));
+    let said = format!("`{}` announced that it leads", name(leader));
     assert_eq!(field.cause(follower), said);
 
     // The leader's process dies.
@@ -241,7 +241,7 @@ fn every_change_of_leader_has_its_cause() {
         causes.push(field.cause(last));
     }
     causes.dedup();
-    let silent = format!("`{}` was last heard 0.3 s ago", name(next));
+    let silent = format!("the last frame of `{}` arrived 0.3 s ago", name(next));
     let elected = format!("elected, with no other leader, after {silent}");
     assert_eq!(causes[1..], [silent, elected]);
 
@@ -312,7 +312,7 @@ fn gain_and_loss_of_tenure_are_reported_as_causes() {
     let (leader, _) = field.settled_on(&ALL);
     assert_eq!(field.cause(leader), "tenure was granted");
     let follower = (leader + 1) % 5;
-    let said = format!("`{}` said that it holds tenure", name(leader));
+    let said = format!("`{}` announced that it holds tenure", name(leader));
     assert_eq!(field.cause(follower), said);
     let before = field.changes(&[leader]);
     field.sides[leader] = 1;
@@ -338,7 +338,7 @@ fn misnamed_voters_are_not_searched_in_the_network() {
     let whys = field.whys(named);
     let why = whys.last().expect("it is told why");
     assert!(why.contains("3 of 3 voters do not answer"), "{why}");
-    assert!(why.contains("voters are known by their whole names"), "{why}");
+    assert!(why.contains("voters are identified by their whole names"), "{why}");
     assert!(!why.contains("network"), "{why}");
     assert_eq!(field.state(named), HealthState::NoMajority);
 }

@@ -135,9 +135,9 @@ fn holder_is_named_until_the_election_has_dropped_it() {
 #[test]
 fn holder_gives_up_on_a_claim_of_its_fence_or_a_higher_one() {
     for (theirs, gives_up, says) in [
-        (-1, false, "holds a lower one"),
+        (-1, false, "holds a lower fence"),
         (0, true, "as well as this member"),
-        (1, true, "holds a lower one"),
+        (1, true, "holds a lower fence"),
     ] {
         let mut field = Field::fenced(Takeover::Never);
         let (holder, fence) = field.settled_on(&ALL);
@@ -217,7 +217,7 @@ fn voter_counts_as_uninitialised_while_it_says_so_itself() {
     ] {
         say(&mut member, field.now, from, message);
         let why = member.in_words(Refused::Uninitialised);
-        let expected = format!("voters without a file that they can vote by: {blanks}: each");
+        let expected = format!("voters without a usable voter's file: {blanks}: the log");
         assert!(why.starts_with(&expected), "{from} {message:?}: {why}");
     }
 }

@@ -525,7 +525,7 @@ fn some_frames_need_a_proof_in_a_large_group() {
     let few: Vec<usize> = (0..MEMBERS).filter(|it| must_prove(*it, later, holds)).collect();
     assert!((1..MEMBERS).contains(&few.len()));
     let other = (0..MEMBERS).find(|it| !few.contains(it)).expect("one of the rest");
-    field.members[other].tenure.show_fence(Fence(1));
+    field.members[other].context.tenure.fence = Some(Fence(1));
     assert!(field.members[other].must_prove(later, &frame(holds)), "it holds tenure");
 }
 

@@ -35,7 +35,7 @@ impl Field {
         let body = Frame::decode(content).expect("it is a frame").body;
         match body {
             Body::Pong { .. } => "here".to_owned(),
-            Body::Ping { .. } => "knock".to_owned(),
+            Body::Ping { .. } => "ping".to_owned(),
             _ => String::new(),
         }
     }

@@ -27,7 +27,7 @@ fn reason_names_the_uninitialised_voter() {
         field.run(Duration::from_secs(3));
         let status = field.members[0].tenure_status(field.now);
         let refusals = status.expect("it is fenced").refusals;
-        let said = format!("a file that they can vote by: {blank}: each");
+        let said = format!("a usable voter's file: {blank}: the log");
         assert!(refusals.iter().any(|it| it.why.contains(&said)), "{said}: {refusals:?}");
     }
 }
@@ -81,11 +81,11 @@ fn misnamed_voter_calls_itself_this_member() {
     let count = |text: &str| lines.iter().filter(|(_, it)| it.contains(text)).count();
     assert!(count("this member is called `m0`, which is no voter") > 0);
     for (text, expected) in [
-        ("a member called `m0` was heard", 0),
-        ("voter `m0.example.org` was not found yet", 0),
-        ("voter `m1` was not found yet", 1),
-        ("voter `m2` was not found yet", 1),
-        ("does the network drop multicasts?", 1),
+        ("a member called `m0` is here", 0),
+        ("voter `m0.example.org` is not found yet", 0),
+        ("voter `m1` is not found yet", 1),
+        ("voter `m2` is not found yet", 1),
+        ("the network may drop multicasts", 1),
     ] {
         assert_eq!(count(text), expected, "{text}: {lines:#?}");
     }

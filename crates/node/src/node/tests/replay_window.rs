@@ -179,7 +179,7 @@ fn recorded_challenge_does_not_delay_the_proof_of_a_process() {
     let leader = field.agreed(&ALL[..4]).expect("they agree");
     let victim = (leader + 1) % 4;
     field.act(leader, |it, now, out| {
-        it.input(now, out, |it| it.emit.knock(&it.context, id(victim), address(victim), 7));
+        it.input(now, out, |it| it.emit.ping_at(&it.context, id(victim), address(victim), 7));
     });
     let recorded = field.record(victim, DELAY);
     assert_eq!(recorded.len(), 1);

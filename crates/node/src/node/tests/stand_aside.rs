@@ -150,7 +150,7 @@ fn member_that_can_never_work_is_not_named_for_long() {
     field.run(Duration::from_secs(2));
     assert_ne!(field.settled_on(&ALL[..3]).0, 0);
     let whys = field.whys(0);
-    assert!(whys.iter().any(|it| it.contains("cannot work")), "{whys:?}");
+    assert!(whys.iter().any(|it| it.contains("unhealthy")), "{whys:?}");
 }
 
 /// It is alone, so no other member could lead.

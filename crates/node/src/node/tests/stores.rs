@@ -205,7 +205,7 @@ async fn member_shut_out_by_its_store_warns_at_once_until_it_is_over() {
     let [(Level::WARN, line)] = &lines[..] else {
         panic!("no warning: {lines:?}");
     };
-    assert!(line.ends_with("it cannot follow a leader that fails: set back to 8"), "{line}");
+    assert!(line.ends_with("it cannot succeed a leader that fails: set back to 8"), "{line}");
     assert_eq!(shown, (Some(true), said("set back to 8")));
     let (lines, shown) = hear(LeaseEvent::ShutOut(said("set back to 9")));
     assert!(lines.iter().all(|(level, _)| *level == Level::INFO), "{lines:?}");

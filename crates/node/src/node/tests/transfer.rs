@@ -81,12 +81,12 @@ impl Field {
         index: usize,
         transferee: usize,
     ) -> Receiver<TransferOutcome> {
-        let (told, outcome) = oneshot::channel();
-        let transferee = Transferee { id: id(transferee), told };
+        let (outcome, is_over) = oneshot::channel();
+        let transferee = Transferee { id: id(transferee), outcome };
         self.act(index, |it, now, out| {
             it.step_down(now, Duration::from_secs(5), Some(transferee), out);
         });
-        outcome
+        is_over
     }
 
     /// Ends the work of `index`, so that it can release its tenure.

@@ -47,7 +47,7 @@ impl Cause {
         match self {
             Self::Itself => "by itself",
             Self::TenureOver => "its member no longer leads",
-            Self::Expired => "its tenure is not held any longer",
+            Self::Expired => "its tenure has ended",
             Self::SteppingDown(_) => "its member steps down",
             Self::LeadershipUnknown => "the leader is unknown",
             Self::Asked => "as asked",
@@ -95,7 +95,7 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
                 }
                 change = changed(&mut self.tenures, term) => running.on_change(change),
                 Some(step_down) = self.step_downs.recv(), if runs_on => {
-                    info!("stepping down: the command is stopped first");
+                    info!("stepping down: stopping the command first");
                     running.stop(Cause::SteppingDown(step_down));
                 }
                 signal = self.signals.next() => running.on_signal(signal),
@@ -132,7 +132,7 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
             }
             Some(Report::Expired) if running.runs_on() => {
                 warn!(
-                    "the tenure ends, and was not renewed in time: the command is being stopped, or was"
+                    "the tenure ends, because it was not renewed in time: the command is being stopped, or has been stopped"
                 );
                 running.cause = Cause::Expired;
             }
@@ -144,7 +144,7 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
                 return Some(Ok(running.ended(Ending::killed_by(Signal::KILL))));
             }
             None => {
-                let ended = io::Error::other("it ended before the command started");
+                let ended = io::Error::other("the guardian ended before the command started");
                 return Some(Ok(Run::NotStarted(ended)));
             }
         }

@@ -72,7 +72,7 @@ fn bounds_of_ttl_and_addresses_apply_to_programs() {
     let address = "239.255.72.85:0".parse().unwrap();
     assert_eq!(
         check(&|group| group.multicast = Some(address)).unwrap_err(),
-        "multicast 239.255.72.85:0: port 0 is none: choose one, such as 7401"
+        "multicast 239.255.72.85:0: port 0 cannot be used: choose a port, such as 7401"
     );
     let postgres = StoreKind::Postgres { url: "secret@db".to_owned() };
     let etcd = StoreKind::Etcd { endpoints: vec!["secret@etcd".to_owned()], login: None, ca: None };
