@@ -222,7 +222,7 @@ fn port_in_use_is_reported_with_the_remedy() {
     let refused = home.run(&[&alpha[..], &["alpha.key", "--http", &http]].concat());
     let signed = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{signed}");
-    assert!(signed.contains("or leave it out"), "{signed}");
+    assert!(signed.contains("or leave --http out"), "{signed}");
     assert!(!signed.contains("--http off"), "{signed}");
 }
 
