@@ -91,10 +91,9 @@ fn in_words(found: &Verification) -> String {
         text += &format!("{}\n", finding_in_words(finding));
     }
     text += &match (&found.leader, found.findings.is_empty()) {
-        (Some(leader), true) => format!(
-            "{leader} is elected: all members have signed the \
-                                         result\n"
-        ),
+        (Some(leader), true) => {
+            format!("{leader} is elected: all members have signed the result\n")
+        }
         (Some(leader), false) => format!("all members have signed that {leader} is elected\n"),
         (None, true) if found.transcripts.is_empty() => {
             "no transcript counts, so there is no verdict\n".to_owned()
