@@ -224,7 +224,7 @@ fn in_words(status: &DrawStatus) -> String {
         }
         (None, None) => {
             let missing = status.unconfirmed_by.join(", ");
-            let seen = status.seen.as_deref().unwrap_or("somebody");
+            let seen = status.seen.as_deref().unwrap_or("a leader");
             text += &format!(
                 "open: this member saw {seen} elected, but has no signature on that from \
                  {missing}\n"

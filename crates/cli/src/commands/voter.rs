@@ -409,7 +409,7 @@ impl Init {
                  leader, --era if their disks are lost for good{}",
                 names.len(),
                 self.within(),
-                if names.is_empty() { "nobody".to_owned() } else { names.join(", ") },
+                if names.is_empty() { "none".to_owned() } else { names.join(", ") },
                 told.other_keys().map_or_else(String::new, |hint| format!(". But {hint}")),
             )));
         }

@@ -86,7 +86,7 @@ impl Kept {
     pub(super) fn sentence(self) -> String {
         let Churn { crash_every, gone_for } = self.churn;
         format!(
-            ", kept by {}; a host crashes every {crash_every} and is gone for {gone_for}",
+            ", kept by {}, each host crashes every {crash_every} and is gone for {gone_for}",
             self.refill.name()
         )
     }
