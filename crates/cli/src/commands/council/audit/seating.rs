@@ -324,7 +324,7 @@ mod tests {
         // A later reply does not justify an earlier seat.
         let Found { faults, .. } = judge(&[before, line(6, &rounds[..1]), after]);
         assert!(
-            matches!(&faults[..], [it] if it.ends_with("has a seat, and was not elected in round 1, nor later")),
+            matches!(&faults[..], [it] if it.ends_with("has a seat, and was not elected in round 1 or later")),
             "{faults:?}"
         );
     }
