@@ -53,8 +53,8 @@ enum Command {
     Reproduce(reproduce::Reproduce),
 }
 
-const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 failed or interrupted; 2 a wrong option, or a file that cannot be used.";
+const EXIT_CODES: &str = "Exit codes: 0 success; 1 failed or interrupted; 2 a wrong option, or a \
+                          file that cannot be used.";
 
 impl Arguments {
     /// Runs the chosen command.

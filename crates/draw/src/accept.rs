@@ -71,7 +71,10 @@ impl Acceptor {
     fn refuse(&mut self, why: Broken) {
         match self.refusals.add(&why) {
             Some(1) => tracing::warn!("a connection was refused: {why}"),
-            Some(times) => tracing::warn!("a connection was refused, {times} times by now: {why}"),
+            Some(times) => tracing::warn!(
+                "a connection was refused, {times} times until now: \
+                {why}"
+            ),
             None => {}
         }
         // The neighbour itself, with another ring file or key, would use its own name. The garbage

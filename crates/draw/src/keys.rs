@@ -26,7 +26,7 @@ pub struct PublicKey(VerifyingKey);
 #[non_exhaustive]
 pub enum KeyError {
     /// The operating system has no randomness.
-    #[error("the operating system has no randomness to give: {0}")]
+    #[error("the operating system gave no random bytes: {0}")]
     Randomness(getrandom::Error),
     /// The file cannot be read.
     #[error("cannot read the key: {0}")]
@@ -35,11 +35,12 @@ pub enum KeyError {
     #[error("cannot write the key: {0}")]
     Write(io::Error),
     /// The file exists.
-    #[error("there is a key already, and it may be in use: choose another file")]
+    #[error("the file exists, and its key may be in use: choose another file")]
     Exists,
     /// Users other than the owner can read the file.
     #[error(
-        "others than its owner can read this secret key: chmod 600, and make a new one if they may have"
+        "users other than the owner can read this secret key: run chmod 600, and make a new key \
+         if one of them may have read it"
     )]
     Readable,
     /// The file does not contain a key.
@@ -51,7 +52,7 @@ pub enum KeyError {
 
 /// The error for bytes that are not a usable public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a public key: no member can hold its secret (`hustings draw keygen` makes one)")]
+#[error("not a public key: it has no secret key (`hustings draw keygen` makes one)")]
 pub struct BadPublicKey;
 
 impl Secret {

@@ -69,31 +69,33 @@ pub(super) enum Broken {
     Connection(String),
     #[error("it was closed")]
     Closed,
-    #[error("it said nothing in time")]
+    #[error("it sent nothing in time")]
     Late,
-    #[error("too many others are calling just then")]
+    #[error("too many other connections were open at that moment")]
     Crowd,
-    #[error("what came is not the beginning of a draw")]
+    #[error("the first bytes were not those of a draw")]
     Garbage,
-    #[error("a frame of {0} bytes is longer than any may be, or empty")]
+    #[error("a frame of {0} bytes is empty or above the limit")]
     Misfit(usize),
-    #[error("who calls itself {0} is not the neighbour that belongs there")]
+    #[error("the peer calls itself {0}, which is not the neighbour on that side")]
     Stranger(String),
     #[error(
-        "who calls itself {name} has another ring file: its digest begins with {}, ours with {}", short(.theirs), short(.ours)
+        "the peer that calls itself {name} has another ring file: its digest begins with {}, \
+         ours with {}", short(.theirs), short(.ours)
     )]
     OtherRing { name: String, theirs: Digest, ours: Digest },
     #[error(
-        "the keys do not fit: who calls itself {0} does not hold the key that the ring file has for it, or does not accept ours"
+        "the keys do not fit: the peer that calls itself {0} does not hold the key that the ring \
+         file has for it, or does not accept ours"
     )]
     Key(String),
-    #[error("a frame was altered, repeated or left out")]
+    #[error("a frame was altered, repeated or omitted")]
     Seal,
-    #[error("a frame that makes no sense")]
+    #[error("a frame that cannot be decoded")]
     Nonsense,
     #[error("a message with a wrong signature or number")]
     Signature,
-    #[error("more statements than a member has to pass on")]
+    #[error("the peer sent more statements than a member has to pass on")]
     TooMuch,
 }
 
@@ -227,7 +229,7 @@ impl Link {
     /// missing.
     pub(super) fn send(&self, frame: Frame) {
         if self.outgoing.try_send(frame).is_err() {
-            tracing::debug!("a link is broken or held up: a frame was dropped");
+            tracing::debug!("a link is broken or blocked: a frame was dropped");
         }
     }
 
@@ -311,7 +313,7 @@ fn prepare(stream: &TcpStream) {
     let set =
         stream.set_nodelay(true).and_then(|()| SockRef::from(stream).set_tcp_keepalive(&probes));
     if let Err(error) = set {
-        tracing::debug!("a link is slower than it might be: {error}");
+        tracing::debug!("a link is slower than it could be: {error}");
     }
 }
 

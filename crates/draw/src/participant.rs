@@ -49,7 +49,7 @@ pub struct Participant {
 #[non_exhaustive]
 pub enum NoDraw {
     /// The member is not on the ring.
-    #[error("{name} is no member of this ring: its members are {members}")]
+    #[error("{name} is not a member of this ring: its members are {members}")]
     NoMember {
         /// The name that was given.
         name: String,
@@ -58,7 +58,7 @@ pub enum NoDraw {
     },
     /// The secret key does not belong to the member.
     #[error(
-        "the ring file has another key for {name} than this secret one belongs to, which is {ours}"
+        "the ring file has another key for {name}: the public key of this secret key is {ours}"
     )]
     OtherKey {
         /// The name of the member.
@@ -68,7 +68,9 @@ pub enum NoDraw {
     },
     /// The member has already taken part in this draw.
     #[error(
-        "{name} has taken part in this draw, as {} says: a draw that is held again until a member likes the result is none; agree with the others on a new number and say why", once_marker.display()
+        "{name} has already taken part in this draw, as {} shows. A draw that is repeated until \
+         a member likes the result is worthless: agree with the others on a new number, and give \
+         them the reason", once_marker.display()
     )]
     Drawn {
         /// The name of the member.
@@ -77,7 +79,7 @@ pub enum NoDraw {
         once_marker: PathBuf,
     },
     /// The marker cannot be created. The draw has not begun, and no other member was told.
-    #[error("cannot leave the mark {} of this draw: {error}: nothing has begun", once_marker.display())]
+    #[error("cannot write the mark {} of this draw: {error}: the draw has not begun", once_marker.display())]
     NoPlaceForMark {
         /// The path of the marker.
         once_marker: PathBuf,
@@ -86,7 +88,7 @@ pub enum NoDraw {
     },
     /// The marker could not be created when all members were present. This member withdrew before
     /// it drew anything, and the others learned of the fault.
-    #[error("cannot leave the mark {} of this draw: {error}: the others have learned of a fault", once_marker.display())]
+    #[error("cannot write the mark {} of this draw: {error}: the others have learned of a fault", once_marker.display())]
     NoMark {
         /// The path of the marker.
         once_marker: PathBuf,
@@ -112,16 +114,17 @@ pub enum NoDraw {
     },
     /// The draw has begun without this process.
     #[error(
-        "{by} says that the draw has begun, and without this process, which has drawn nothing. Either another process takes part with this \
-         member's key, perhaps a copy of it: then that draw goes on, and counts. Or this member lost its link just before the draw \
-         began: then the others find a fault, and you agree with them on a new number"
+        "{by} reports that the draw has begun without this process, which has drawn nothing. \
+         Either another process takes part with this member's key, or a copy of it: then that \
+         draw continues, and counts. Or this member lost its link just before the draw began: \
+         then the others find a fault; agree with them on a new number"
     )]
     TooLate {
         /// The neighbour that reported it.
         by: String,
     },
     /// Not all members were present in time.
-    #[error("the draw has not begun: within {waited} there was no sign of {missing}{}", caller(.refused.as_deref()))]
+    #[error("the draw has not begun: {missing} did not appear within {waited}{}", caller(.refused.as_deref()))]
     NotGathered {
         /// The time that this member waited.
         waited: Duration,
@@ -135,7 +138,7 @@ pub enum NoDraw {
     #[error("stopped before the draw began: nothing was drawn")]
     Stopped,
     /// The operating system has no randomness.
-    #[error("the operating system has no randomness to give: the others have learned of a fault")]
+    #[error("the operating system gave no random bytes: the others have learned of a fault")]
     NoRandomness,
 }
 
@@ -145,8 +148,11 @@ fn caller(refused: Option<&str>) -> String {
 
 fn after_all(is_certain: bool) -> &'static str {
     match is_certain {
-        true => "and so have all others: that stands, and their transcripts show it",
-        false => "so that may stand: ask the others, whose transcripts show whether all have",
+        true => "and so have all others: the result stands, and their transcripts show it",
+        false => {
+            "so the result may stand: ask the others, whose transcripts show whether all \
+                  have signed"
+        }
     }
 }
 
@@ -251,7 +257,7 @@ impl Participant {
                 return Err(NoDraw::NotGathered {
                     waited: self.wait,
                     missing: match missing.is_empty() {
-                        true => "a member that is no neighbour of this one".to_owned(),
+                        true => "a member that is not a neighbour of this one".to_owned(),
                         false => missing.join(" and "),
                     },
                     refused: rendezvous.refused(now),

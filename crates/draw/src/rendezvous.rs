@@ -186,7 +186,7 @@ impl<'a> Rendezvous<'a> {
             (None, None) => name.clone(),
             (None, Some(why)) => format!("{name} ({why})"),
             (Some(_), None) => {
-                format!("{name} (its link was given up as that of another was lost)")
+                format!("{name} (its link was closed because the link to another member was lost)")
             }
             (Some(_), Some(why)) => format!("{name} (its link is lost: {why})"),
         };

@@ -107,11 +107,12 @@ impl Ring {
                 _ => "",
             };
             return bad(format!(
-                "{members} members cannot hold each other to their flips: {fewest} are needed{remedy}"
+                "{members} members cannot bind each other to their flips: {fewest} are \
+                 needed{remedy}"
             ));
         }
         if members > MOST_MEMBERS {
-            return bad(format!("{members} members are more than {MOST_MEMBERS}"));
+            return bad(format!("{members} members are above the limit of {MOST_MEMBERS}"));
         }
         check_name("draw", &self.draw)?;
         for (place, member) in self.members.iter().enumerate() {
@@ -126,7 +127,7 @@ impl Ring {
                     _ if other.address == *address => "address",
                     _ => continue,
                 };
-                return bad(format!("members {} and {name} have one {same}", other.name));
+                return bad(format!("members {} and {name} have the same {same}", other.name));
             }
         }
         Ok(self)
@@ -326,7 +327,7 @@ mod tests {
             let signed = refused(text(options, members));
             assert!(signed.contains(expected), "{signed}");
         };
-        check("", &FOUR[..2], "2 members cannot hold each other to their flips: 4");
+        check("", &FOUR[..2], "2 members cannot bind each other to their flips: 4");
         check("", &FOUR[..3], "or 3 with direction = \"clockwise\"");
         check("stall_limit = 0", &FOUR, "choose 1 or more");
         check("respond_within = \"0s\"", &FOUR, "too short");

@@ -114,17 +114,21 @@ pub(super) fn in_words(ring: &Ring, Fault { place, round, cause }: Fault) -> Str
             neighbour(Side::Right)
         ),
         FaultCause::OwnFlip { side, sent, received } => format!(
-            "its own flip, {}, came home from {} as {}",
+            "its own flip, {}, came back from {} as {}",
             coin(sent),
             neighbour(side),
             coin(received)
         ),
         FaultCause::Nonsense { side, received } => {
-            format!("{} sent {}, which has no place there", neighbour(side), show(received))
+            format!(
+                "{} sent {}, which the protocol does not allow there",
+                neighbour(side),
+                show(received)
+            )
         }
         FaultCause::OutOfTurn { side } => {
             format!(
-                "{} sent more than a member can that waits for both neighbours",
+                "{} sent more than a member can send while it waits for both neighbours",
                 neighbour(side)
             )
         }
@@ -133,11 +137,14 @@ pub(super) fn in_words(ring: &Ring, Fault { place, round, cause }: Fault) -> Str
         }
         FaultCause::Silence { side: None } => "neither neighbour answered in time".to_owned(),
         FaultCause::Stalled { stages } => {
-            format!("all active members flipped alike {}, which may be chance", in_a_row(stages))
+            format!(
+                "all active members flipped the same coin {}, which may be chance",
+                in_a_row(stages)
+            )
         }
-        FaultCause::Told { side } => format!("{} says that there is a fault", neighbour(side)),
+        FaultCause::Told { side } => format!("{} reports a fault", neighbour(side)),
         FaultCause::Withdrawn => {
-            "it withdrew before the draw was over: stopped, or failed by its host".to_owned()
+            "it withdrew before the draw ended: it was stopped, or its host failed".to_owned()
         }
     };
     format!("{by}, in Basic round {round}: {what}")

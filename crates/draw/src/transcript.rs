@@ -149,11 +149,14 @@ pub enum NoTranscript {
     /// The file exists: the member has taken part in this draw, or in one whose transcript has the
     /// same name.
     #[error(
-        "{} exists: this member has taken part in that draw, or in another that gives the file the same name. If in that one: a draw that is held again until a member likes the result is none; agree with the others on a new number and say why. If in another: --transcript takes another file", .0.display()
+        "{} exists: this member has taken part in this draw, or in another whose file has the \
+         same name. If in this draw: a draw that is repeated until a member likes the result is \
+         worthless; agree with the others on a new number, and give them the reason. If in \
+         another draw: choose another file with --transcript", .0.display()
     )]
     Exists(PathBuf),
     /// The file cannot be written.
-    #[error("cannot write the transcript {}: {error}: without it there is no result", path.display())]
+    #[error("cannot write the transcript {}: {error}: without a transcript there is no result", path.display())]
     Write {
         /// The path of the transcript.
         path: PathBuf,

@@ -195,7 +195,8 @@ fn drawn_twice(ring: &Ring, sessions: &[Statements<'_>]) -> Vec<Finding> {
     let places = (0..ring.len()).filter(twice);
     places
         .map(|place| {
-            let what = "took part in two sittings of this draw, which is held once".to_owned();
+            let what =
+                "took part in two sittings of this draw, which may be held only once".to_owned();
             Finding::proven(ring.name(place), what)
         })
         .collect()
@@ -219,7 +220,9 @@ fn two_faced(ring: &Ring, sessions: &[RecordedSession]) -> Vec<Finding> {
     });
     places
         .map(|place| {
-            let what = "told some members of one link of its own, and others of another, so that they sat in two sessions".to_owned();
+            let what = "announced one link of its own to some members and another link to \
+                        others, so that they took part in two sittings"
+                .to_owned();
             Finding::proven(ring.name(place), what)
         })
         .collect()

@@ -37,7 +37,7 @@ const CLAIMS: &[Claim] = &[
         id: "L2",
         source: "5.3.1.2 Leadership delay, correlated loss",
         says: "Correlated loss: T_A l/(1-l) more, whatever N",
-        reading: "A lost announcement is lost to all: the leader repeats itself until one gets through.",
+        reading: "A lost announcement is lost to all: the leader repeats itself until one arrives.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: delay::l2,
@@ -46,9 +46,10 @@ const CLAIMS: &[Claim] = &[
         id: "L3",
         source: "5.3.1.3 Leadership delay, uncorrelated loss",
         says: "Uncorrelated loss: T_A times an alternating sum over N more",
-        reading: "The sum counts attempts, of which the first costs no T_A, and N receivers, of whom the leader \
-                  is none. Correct is T_A times the sum over i >= 1 of 1-(1-l^i)^(N-1), whose terms are all \
-                  positive; the alternating ones cancel to nothing in doubles from N = 50 on.",
+        reading: "The sum counts attempts, of which the first costs no T_A, and N receivers, \
+                  although the leader is not a receiver. Correct is T_A times the sum over i >= \
+                  1 of 1-(1-l^i)^(N-1), whose terms are all positive; the alternating ones \
+                  cancel to nothing in doubles from N = 50 on.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
         evaluate: delay::l3,
@@ -66,9 +67,10 @@ const CLAIMS: &[Claim] = &[
         id: "L5",
         source: "5.3.2 Re-establishment, leader departure",
         says: "The leader leaves: T_L + 2D + E[t_s] - E[t_d], the same for all three kinds of loss",
-        reading: "The same without loss and with correlated loss. With uncorrelated loss it is longer: the \
-                  successor must reach all others, and those whose timers still run do not listen to it. The \
-                  leader leaves at any time of an interval alike.",
+        reading: "The same without loss and with correlated loss. With uncorrelated loss it is \
+                  longer: the successor must reach all others, and members whose timers still \
+                  run do not listen to it. The leader leaves at a uniformly random time of an \
+                  interval.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
         evaluate: reestablishment::l5,
@@ -88,9 +90,9 @@ const CLAIMS: &[Claim] = &[
         id: "L7",
         source: "5.3.2 Late joiners",
         says: "A greater joiner takes as long as an election; a lesser one until it hears the leader",
-        reading: "The brackets are ceilings; for arrivals at any time alike, T_A/2. With uncorrelated loss a \
-                  greater one needs one T_A less than printed, and a lesser one is a single receiver: l/(1-l), \
-                  not the sum for all.",
+        reading: "The brackets are ceilings; for arrivals at uniformly random times, T_A/2. With \
+                  uncorrelated loss a greater one needs one T_A less than printed, and a lesser \
+                  one is a single receiver: l/(1-l), not the sum for all.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
         evaluate: reestablishment::l7,
@@ -99,8 +101,9 @@ const CLAIMS: &[Claim] = &[
         id: "L8",
         source: "5.3.3.1 Number of messages, no loss",
         says: "Messages of LE-S in T_S, no loss: N P(D) and an integral",
-        reading: "How many members announce themselves at their wake-up. How many there are until all have heard \
-                  the leader, repetitions included, is ours.",
+        reading: "The number of members that announce themselves at their wake-up. The number of \
+                  messages until all have heard the leader, repetitions included, is our \
+                  addition.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: messages::l8,
@@ -118,9 +121,9 @@ const CLAIMS: &[Claim] = &[
         id: "L10",
         source: "5.3.3.3 Number of messages, uncorrelated loss",
         says: "Q(i, n): the law of the messages of the first round, uncorrelated loss, D = 0",
-        reading: "Wrong from n = 3 on: processes that have sent woke early, and are taken to have woken at any \
-                  time. Correct: condition on the first to wake, Q(i,n) = (1/n) sum over k < n and b of \
-                  Binomial(b; n-1-k, l) Q(i-1, k+b).",
+        reading: "Wrong from n = 3 on: processes that have sent woke early, and the formula lets \
+                  them wake at any time. Correct: condition on the first to wake, Q(i,n) = (1/n) \
+                  sum over k < n and b of Binomial(b; n-1-k, l) Q(i-1, k+b).",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
         evaluate: recurrence::l10,
@@ -129,10 +132,11 @@ const CLAIMS: &[Claim] = &[
         id: "L11",
         source: "5.3.3.3 Number of messages, uncorrelated loss",
         says: "Q(i, n, r), S(n, r) and their sum: the messages of all rounds, uncorrelated loss, D = 0",
-        reading: "They contradict each other: the chances of a round do not add up to 1, Q(2, 2) is not \
-                  Q(2, 2, 1), each round is weighted by its number, and i = N is left out, with which a single \
-                  process would cost without end. No formula replaces them; N = 2 costs 2/(1-l) - 1/2, and for \
-                  more there is the simulator, here up to a million members.",
+        reading: "They contradict each other: the probabilities of a round do not add up to 1, \
+                  Q(2, 2) is not Q(2, 2, 1), each round is weighted by its number, and i = N is \
+                  left out; with it, a single process would have no end of costs. No formula \
+                  replaces them; N = 2 costs 2/(1-l) - 1/2, and for more there is the simulator, \
+                  here up to a million members.",
         method: Method::Simulation,
         on_record: DoesNotHold,
         evaluate: messages::l11,
@@ -141,8 +145,8 @@ const CLAIMS: &[Claim] = &[
         id: "L12",
         source: "5.1 Programs 5.1 and 5.2, line 6",
         says: "A listener resets its timer when a message's address is greater than its leader's",
-        reading: "To the letter the leader's own heartbeats reset nothing, and every listener misses a leader \
-                  that is there. It must be greater or equal.",
+        reading: "To the letter the leader's own heartbeats reset nothing, and every listener \
+                  misses a live leader. It must be greater or equal.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
         evaluate: listening::l12,
@@ -151,7 +155,8 @@ const CLAIMS: &[Claim] = &[
         id: "L13",
         source: "5.4.1, figures 5.6 and 5.7",
         says: "Without loss LE-S is slower and costs more than SUP; its delay does not depend on N",
-        reading: "SUP is over with its last message, LE-S when the announcement is sent that all have heard.",
+        reading: "SUP ends with its last message, LE-S when the announcement is sent that all \
+                  have heard.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: comparison::l13,
@@ -159,8 +164,10 @@ const CLAIMS: &[Claim] = &[
     Claim {
         id: "L14",
         source: "5.4.1, figures 5.8 to 5.10",
-        says: "Uncorrelated loss is the worst case, for time and messages; with correlated loss N is no matter",
-        reading: "For groups of three or more, LE-S and SUP; of two members one loses what all lose.",
+        says: "Uncorrelated loss is the worst case, for time and messages; with correlated loss \
+               N does not matter",
+        reading: "For groups of three or more, LE-S and SUP; with two members there is one \
+                  receiver, and both kinds of loss are the same.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: comparison::l14,
@@ -169,9 +176,9 @@ const CLAIMS: &[Claim] = &[
         id: "L15",
         source: "5.4.2, figure 5.11",
         says: "Loss 0.4: LE-S converges faster than AL from N = 200 on",
-        reading: "In the model as stated AL is E[t_s] faster for every N. The figure rests on a loss that is \
-                  adjusted to the traffic, and defined elsewhere. We show how much loss that takes, and how long \
-                  messages would have to be for collisions to cause it.",
+        reading: "In the model as stated AL is E[t_s] faster for every N. The figure uses a loss \
+                  that is adjusted to the traffic and defined elsewhere. We show the loss that \
+                  this takes, and the length of messages at which collisions would cause it.",
         method: Method::Simulation,
         on_record: DoesNotHold,
         evaluate: comparison::l15,
@@ -179,8 +186,9 @@ const CLAIMS: &[Claim] = &[
     Claim {
         id: "L16",
         source: "5.4.3, figure 5.12",
-        says: "In the first round LE-M does as SUP does",
-        reading: "The time of the last message that anybody sends at its wake-up, and their number.",
+        says: "In the first round LE-M behaves like SUP",
+        reading: "The time of the last message that a member sends at its wake-up, and the \
+                  number of these messages.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: comparison::l16,
@@ -219,8 +227,9 @@ const CLAIMS: &[Claim] = &[
         id: "L20",
         source: "5.4.3 Leader selection criteria; 5.7 Future work",
         says: "Worth trying: wake-up by merit, byes, queries, several leaders, k by the loss",
-        reading: "All built. A better member wakes earlier; a leader that leaves says so as often as the loss calls \
-                  for; a joiner asks, at once or after its wake-up; the best k lead; T_L follows the loss measured.",
+        reading: "All built. A better member wakes earlier; a leader that leaves announces it as \
+                  often as the loss requires; a joiner asks, at once or after its wake-up; the \
+                  best k lead; T_L follows the loss measured.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: beyond::l20,

@@ -26,8 +26,8 @@ const CLAIMS: &[Claim] = &[
         source: "IV, figures 1 and 2",
         says: "Naive, n = 10,000: [4..8] succeeds with 0.697365 at c = 5.8, T = 1.43397, N = 8.31702; [1..1] with 0.367898, \
                T = 2.71815",
-        reading: "As printed; all rounds count. For [1..1] at the c that succeeds most often. Simulated elections are held to the \
-                  same numbers.",
+        reading: "As printed; all rounds count. For [1..1] at the c that succeeds most often. \
+                  Simulated elections must reach the same numbers.",
         method: Method::Theory,
         on_record: Holds,
         evaluate: |budget, evidence| known_group_size::c1(&honest(budget), evidence),
@@ -67,9 +67,10 @@ const CLAIMS: &[Claim] = &[
         id: "C5",
         source: "VI, equations (8) to (16), figure 13",
         says: "History: N = c T; for [1..1] and c = 1.1, T(6) = 2.313 and T(n) <= 2.467; the centre's memory is N <- N_c",
-        reading: "The numbers hold. (16) charges an undershoot T(6), where all has to be done again, and comes out below what it \
-                  should; T(n) is below even so. Line 8 of Figure 13 must keep the smallest count above U: as printed, two \
-                  undershoots in a row make all hosts reply.",
+        reading: "The numbers hold. (16) charges an undershoot T(6), although everything must be \
+                  repeated, and so its value is too low; T(n) is below even so. Line 8 of Figure \
+                  13 must keep the smallest count above U: as printed, two undershoots in a row \
+                  make all hosts reply.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
         evaluate: |budget, evidence| known_group_size::c5(&honest(budget), evidence),
@@ -132,8 +133,9 @@ const CLAIMS: &[Claim] = &[
         id: "C11",
         source: "VII-B, equation (21)",
         says: "A loss q of replies is a c of c(1-q); a loss of multicasts is an overestimate; both have minor effect",
-        reading: "Exact for the first draw. Later the centre draws with the number that it has heard, and more are active. Minor: \
-                  less than a round at a loss of 0.3.",
+        reading: "Exact for the first draw. Later the centre draws with the number of replies \
+                  that arrived, and more hosts are active. Minor: less than a round at a loss of \
+                  0.3.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
         evaluate: |budget, evidence| unknown_group_size::c11(&honest(budget), evidence),
@@ -142,10 +144,11 @@ const CLAIMS: &[Claim] = &[
         id: "C12",
         source: "VIII, table I",
         says: "Hosts remember 1 bit (basic, Skip-Reset), 3 (choice) or 2 (history); feedback takes log n bits, and 0, 1, 2 or 1 more",
-        reading: "Measured from what our hosts have in memory in elections, from our feedback as encoded for every count from 1 to \
-                  100,000, and from the first call of an agent, opened again. Choice needs 2 bits. What they carry besides, against \
-                  loss, replay and forgery, the paper does not have: sessions and rounds are numbered, each call has the rules by \
-                  which hosts reply, and is sealed.",
+        reading: "Measured from the memory of our hosts in elections, from our feedback as \
+                  encoded for every count from 1 to 100,000, and from the first call of an \
+                  agent, opened again. Choice needs 2 bits. They also carry protection against \
+                  loss, replay and forgery, which the paper does not have: sessions and rounds \
+                  are numbered, each call has the rules by which hosts reply, and is sealed.",
         method: Method::Exhaustive,
         on_record: Holds,
         evaluate: |budget, evidence| tables::c12(&honest(budget), evidence),
@@ -153,9 +156,11 @@ const CLAIMS: &[Claim] = &[
     Claim {
         id: "C13",
         source: "VIII",
-        says: "The algorithms can work continuously: below L a new election restarts. A way to fill seats without one is left open",
-        reading: "Ours: those that are seated stay, and the others elect the [L-s..U-s] that are missing, with the best c for that. \
-                  Three seats of four to eight are left, n = 10,000; and a council that is kept for 2,000 rounds.",
+        says: "The algorithms can work continuously: below L a new election restarts. The paper \
+               leaves open how to fill seats without one",
+        reading: "Our addition: the seated hosts stay, and the others elect the [L-s..U-s] \
+                  missing ones, with the best c for that. Three seats of four to eight are left, \
+                  n = 10,000; and a council that is kept for 2,000 rounds.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: |budget, evidence| tables::c13(&honest(budget), evidence),

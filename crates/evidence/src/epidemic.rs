@@ -23,10 +23,12 @@ pub(super) const DOCUMENT: Document = Document {
         Claim {
             id: "E1",
             source: "crates/protocol/src/epidemic.rs, promises",
-            says: "Passed on to f others by each, a word misses a fraction u = e^(-fq(1-u)) of all, q of whose messages arrive",
-            reading: "1000 members that know each other, one word, no repair; after 16 steps. Of \
-                      words of which too many first copies are lost, and which then reach next to nobody, there are as \
-                      many as of families that die out.",
+            says: "If each member passes a message on to f others, and a fraction q of messages \
+                   arrives, it misses a fraction u = e^(-fq(1-u)) of all members",
+            reading: "1000 members that know each other, one message, no repair; after 16 steps. \
+                      A message that loses too many first copies reaches almost no member. The \
+                      share of such messages is the extinction probability of a branching \
+                      process.",
             method: Method::Simulation,
             on_record: Holds,
             evaluate: e1,
@@ -34,10 +36,12 @@ pub(super) const DOCUMENT: Document = Document {
         Claim {
             id: "E2",
             source: "crates/protocol/src/epidemic.rs, promises",
-            says: "Repair leaves a factor of e^(-q^3) of those missed in each period: soon everybody has heard",
-            reading: "1000 members, 16 steps, digests in each period: how likely everybody has heard a word so many \
-                      periods after it was said. Between what follows if steps and answers take no time, and if they \
-                      take as long as they may.",
+            says: "Repair leaves a factor of e^(-q^3) of the missed members in each period: soon \
+                   all members have the message",
+            reading: "1000 members, 16 steps, digests in each period: the probability that all \
+                      members have a message, by the number of periods after it was sent. The \
+                      measured value lies between the value for steps and answers that take no \
+                      time, and the value for the longest times allowed.",
             method: Method::Simulation,
             on_record: Holds,
             evaluate: e2,
@@ -46,9 +50,10 @@ pub(super) const DOCUMENT: Document = Document {
     figures: &[FigureSpec {
         panels: &[Panel {
             name: "E-epidemic",
-            caption: "Epidemic multicast with a fan-out of 6 among 1000 members: how likely everybody has heard \
-                      a word so many periods after it was said. Points: simulated words with 95 % confidence \
-                      bands; lines: what follows from the repair of e^(-q^3) a period.",
+            caption: "Epidemic multicast with a fan-out of 6 among 1000 members: the probability \
+                      that all members have a message, by the number of periods after it was \
+                      sent. Points: simulated messages with 95 % confidence bands; lines: \
+                      theory, from the repair of e^(-q^3) a period.",
             title: "Everybody has heard a word, N = 1000, fan-out 6",
             x: Axis::logarithmic("periods after it was said"),
             y: Axis::linear("share of words"),
@@ -145,7 +150,7 @@ fn e1(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         );
         let chance = dies_out(&model);
         evidence
-            .ours("the same: share of words that die out", share_between(chance, chance, &gone));
+            .ours("the same: share of messages that die out", share_between(chance, chance, &gone));
         gist.push(format!("{fan_out} at {loss}: {}", number(average(&missed))));
     }
     Ok(format!("missed, by fan-out and loss: {}", list(&gist)))
@@ -185,7 +190,8 @@ fn e2(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
                 let [least, most] = predicted(&model(fan_out, loss), *periods as f64);
                 evidence.stated(
                     format!(
-                        "loss {loss}, fan-out {fan_out}, {periods} periods: share of words that all have heard"
+                        "loss {loss}, fan-out {fan_out}, {periods} periods: share of messages \
+                         that all members have"
                     ),
                     share_between(least, most, share),
                 );
@@ -194,7 +200,7 @@ fn e2(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         }
     }
     Ok(format!(
-        "all have heard after {} periods, by loss and fan-out: {}",
+        "all members have it after {} periods, by loss and fan-out: {}",
         list(&PERIODS),
         gist.join("; ")
     ))

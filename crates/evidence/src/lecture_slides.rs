@@ -43,9 +43,10 @@ const CLAIMS: &[Claim] = &[
         id: "R3",
         source: "Assumptions; ring-based election: correctness",
         says: "Ring, safety: the highest is elected; simultaneous elections yield a single leader",
-        reading: "Correction: who starts an election must become a participant. To the letter it \
-                  does not, its id may enter the ring twice, and the leader is declared elected \
-                  twice. A participant discards smaller ids; `elected` ends participation.",
+        reading: "Correction: a member that starts an election must become a participant. In the \
+                  text it does not, so its id may enter the ring twice, and the leader is \
+                  declared elected twice. A participant discards smaller ids; `elected` ends \
+                  participation.",
         method: Method::Exhaustive,
         on_record: HoldsWithCorrection,
         evaluate: ring::r3,
@@ -54,10 +55,10 @@ const CLAIMS: &[Claim] = &[
         id: "R4",
         source: "Example: ring election",
         says: "Ring: may not terminate when a process fails during the election",
-        reading: "The best dies while its id circulates, and nobody takes it off the ring. The twin: \
-                  it dies after sending `elected`, which circulates for ever, and all have elected \
-                  a dead member. And who dies with a message on its way to it ends the election in \
-                  silence.",
+        reading: "The best member dies while its id circulates, and no member takes the id off \
+                  the ring. The counterpart: it dies after sending `elected`, which circulates \
+                  for ever, and all have elected a dead member. A member that dies while a \
+                  message is on its way to it ends the election in silence.",
         method: Method::Exhaustive,
         on_record: Holds,
         evaluate: ring::r4,
@@ -66,8 +67,8 @@ const CLAIMS: &[Claim] = &[
         id: "R5",
         source: "Modified ring election",
         says: "Modified ring: 2N messages",
-        reading: "One initiator, nobody dies. If the best dies after signing, 4N-3; if the initiator \
-                  does, 3N-2 in the election round and 4N-2 in the coordinator round.",
+        reading: "One initiator, no member dies. If the best dies after signing, 4N-3; if the \
+                  initiator does, 3N-2 in the election round and 4N-2 in the coordinator round.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: modified_ring::r5,
@@ -116,7 +117,7 @@ const CLAIMS: &[Claim] = &[
         source: "Analysis of the bully algorithm",
         says: "Bully, best case: N-2 messages, one message transmission time",
         reading: "N counts the dead coordinator. The second best knows that it is dead, and asks \
-                  nobody; if it asks, N-1 messages, and a time-out passes first.",
+                  no member; if it asks, N-1 messages, and a time-out passes first.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: bully::r10,
@@ -135,7 +136,7 @@ const CLAIMS: &[Claim] = &[
         id: "R12",
         source: "Algorithm 3: bully algorithm",
         says: "Bully, synchronous: the best live process wins, also if coordinators fail meanwhile",
-        reading: "Synchronous means that the time-outs bound a round trip. Where they do not, a \
+        reading: "Synchronous means that the time-outs bound a round trip. If they do not, a \
                   member that should have waited names itself.",
         method: Method::Simulation,
         on_record: Holds,

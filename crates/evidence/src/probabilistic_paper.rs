@@ -37,8 +37,9 @@ const CLAIMS: &[Claim] = &[
         id: "P2",
         source: "3.1 Relay phase; 4, E2",
         says: "Two relay members are joined with the view probability",
-        reading: "An edge needs only one of the two to know the other, as section 3.1 has it: 1-(1-v)^2. Seen where two \
-                  members relay, who elect two leaders if they are not joined and prefer different ones.",
+        reading: "An edge needs only one of the two to know the other, as section 3.1 has it: \
+                  1-(1-v)^2. Measured with two relay members, which elect two leaders if they \
+                  are not joined and prefer different ones.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
         evaluate: |budget, evidence| analysis::p2(&honest(budget), evidence),
@@ -57,8 +58,9 @@ const CLAIMS: &[Claim] = &[
         id: "P4",
         source: "4, theorem 1",
         says: "E3, E4 and E5 imply that a round succeeds",
-        reading: "One choice among those who send final multicasts; each member fails or receives one; the leader does not \
-                  fail. Watched in simulated rounds, with losses and crashes that make many fail.",
+        reading: "One choice among the members that send final multicasts; each member fails or \
+                  receives one; the leader does not fail. Measured in simulated rounds, with \
+                  losses and crashes that make many fail.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: |budget, evidence| theorems::p4(&honest(budget), evidence),
@@ -66,12 +68,14 @@ const CLAIMS: &[Claim] = &[
     Claim {
         id: "P5",
         source: "4, theorem 2",
-        says: "A round that fails is noticed, and another called, with a probability that goes to 1 with N",
-        reading: "The printed exponents are misplaced: as they stand the bound goes to 0. It should read \
-                  1-(1-(1-pf)(1-pm)^(3K_2/2))^N. That holds if whoever notices says so, at once or after a random delay; \
-                  by the hash rule of figure 3 it goes to a limit below 1. Neither counts rounds with one leader of whom a \
-                  member hears nothing: if it missed the call as well it does not notice, but in a large group \
-                  another does.",
+        says: "A member notices a failed round and calls another, with a probability that goes \
+               to 1 with N",
+        reading: "The printed exponents are misplaced: as they stand the bound goes to 0. It \
+                  should read 1-(1-(1-pf)(1-pm)^(3K_2/2))^N. That holds if a member that notices \
+                  it reports it, at once or after a random delay; by the hash rule of figure 3 \
+                  it goes to a limit below 1. Neither counts rounds with one leader of which a \
+                  member hears nothing: if it missed the call as well, it does not notice, but \
+                  in a large group another does.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
         evaluate: |budget, evidence| theorems::p5(&honest(budget), evidence),
@@ -80,10 +84,12 @@ const CLAIMS: &[Claim] = &[
         id: "P6",
         source: "4, theorems 3 to 5",
         says: "A round takes O(K^3) unicasts, at most m^3/2 for m relay members, O(K) multicasts, and O(K) times of a message",
-        reading: "Read to the letter, figure 3 answers equal choices too, and two members that agree tell each other so until \
-                  the time is over. Where only worse choices are answered the order holds, and the means stay below that \
-                  of m^3/2; m^3/2 itself is no bound even then, as answers come on top. Theorem 5 has O(NK + N), as a \
-                  message takes O(N) in its network: in times of a message that is O(K), whatever N is.",
+        reading: "Read literally, figure 3 answers equal choices too, and two members that agree \
+                  reply to each other until the time is over. If only worse choices are \
+                  answered, the order holds, and the means stay below that of m^3/2; m^3/2 \
+                  itself is no bound even then, as answers come on top. Theorem 5 has O(NK + N), \
+                  as a message takes O(N) in its network: in times of a message that is O(K), \
+                  whatever N is.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
         evaluate: |budget, evidence| theorems::p6(&honest(budget), evidence),
@@ -92,9 +98,10 @@ const CLAIMS: &[Claim] = &[
         id: "P7",
         source: "5, figure 5 (a)",
         says: "Strong success is very likely for losses up to 0.4, and weak success more so",
-        reading: "N = 2000, K = 7, 14, 28, 56, N; very likely: above 0.9. It depends on who calls another round. By the hash \
-                  rule of figure 3 most failures stay: too few members notice for one of them to have the right \
-                  hash. With a randomised delay, which the report mentions, and if all call, it is so.",
+        reading: "N = 2000, K = 7, 14, 28, 56, N; very likely: above 0.9. It depends on which \
+                  members call another round. By the hash rule of figure 3 most failures stay: \
+                  too few members notice for one of them to have the right hash. With a \
+                  randomised delay, which the report mentions, and if all call, the claim holds.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
         evaluate: |budget, evidence| simulations::p7(&honest(budget), evidence),
@@ -134,10 +141,12 @@ const CLAIMS: &[Claim] = &[
         id: "P11",
         source: "5, on figure 5 (a) to (c)",
         says: "The graphs for varying p_fail are very similar to those for varying loss",
-        reading: "None of the three is. Rounds and messages rise with loss. With p_fail there are no more rounds than those that fail \
-                  by section 4 though their leader lives, and messages are nearer to what they are where hardly anybody \
-                  crashes. Strong success falls as 1 - p_fail: that the leader itself crashes is not noticed in its round, \
-                  and there is no other. N = 2000, losses 0.001, by delay; each p_fail against a loss as high.",
+        reading: "None of the three is. Rounds and messages rise with loss. With p_fail there \
+                  are no more rounds than those that fail by section 4 although their leader \
+                  lives, and messages are nearer to the number with hardly any crashes. Strong \
+                  success falls as 1 - p_fail: no member notices a crash of the leader in its \
+                  round, and there is no other round. N = 2000, losses 0.001, by delay; each \
+                  p_fail against a loss as high.",
         method: Method::Simulation,
         on_record: DoesNotHold,
         evaluate: |budget, evidence| simulations::p11(&honest(budget), evidence),

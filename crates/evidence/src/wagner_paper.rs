@@ -23,8 +23,9 @@ const CLAIMS: &[Claim] = &[
         id: "W1",
         source: "1; theorem 1 (a)",
         says: "With floor(n/2) + 1 honest neighbours the coin is fair, whatever flips the others choose",
-        reading: "For odd n the abstract is right and the text is not: it takes ceil(n/2) + 1. Seen in whose draws a segment \
-                  wins that knows as many flips as it can before it shows the last of its own: its part of them, or all.",
+        reading: "For odd n the abstract is right and the text is not: it takes ceil(n/2) + 1. \
+                  Measured in the draws of a segment that knows as many flips as possible before \
+                  it shows the last of its own: it wins its fair share of them, or all.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
         evaluate: |budget, evidence| faults::w1(&obedient(budget), evidence),
@@ -33,9 +34,11 @@ const CLAIMS: &[Claim] = &[
         id: "W2",
         source: "theorem 1 (b)",
         says: "Inconsistent, changed, false and missing fault messages reach every honest member of the main segment",
-        reading: "Segments of up to floor(n/2) - 1, each fault at a place drawn by chance; ours are longer segments, down to two \
-                  honest members. A test of the simulator tries all that such a segment can say in the first Basic round on \
-                  rings of 4 to 6, whole or broken off, and all whole streams where two neighbours withhold their flips.",
+        reading: "Segments of up to floor(n/2) - 1, each fault at a place drawn by chance; ours \
+                  are longer segments, down to two honest members. A test of the simulator tries \
+                  all messages that such a segment can send in the first Basic round on rings of \
+                  4 to 6, complete or broken off, and all whole streams where two neighbours \
+                  withhold their flips.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: |budget, evidence| faults::w2(&obedient(budget), evidence),
@@ -44,7 +47,8 @@ const CLAIMS: &[Claim] = &[
         id: "W3",
         source: "theorem 1 (c)",
         says: "Simulated members are excluded by knowing n; a broken ring takes a limit on response time",
-        reading: "Whoever pretends to be one more is noticed unless the flips happen to fit, which is one case in 2^n a round.",
+        reading: "A member that pretends to be one more is noticed unless the flips fit by \
+                  chance, which is one case in 2^n a round.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: |budget, evidence| faults::w3(&obedient(budget), evidence),
@@ -53,7 +57,8 @@ const CLAIMS: &[Claim] = &[
         id: "W4",
         source: "1",
         says: "The bounds on the number of cheaters are tight",
-        reading: "One more knows every flip before it shows its last, owns the coin, and wins every draw unnoticed.",
+        reading: "A segment with one more member knows every flip before it shows its last, \
+                  controls the coin, and wins every draw unnoticed.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: |budget, evidence| faults::w4(&obedient(budget), evidence),
@@ -62,9 +67,10 @@ const CLAIMS: &[Claim] = &[
         id: "W5",
         source: "theorem 2 (a)",
         says: "Each honest member is elected with probability 1/n, and cheaters cannot alter that",
-        reading: "In honest rings, and beside the largest segment that chooses its flips. The honest neighbour of the segment \
-                  and the one farthest from it stand for all. On small rings the best flips there are, by dynamic programming \
-                  over all that cheaters can see, get them no more than their part.",
+        reading: "In honest rings, and beside the largest segment that chooses its flips. The \
+                  honest neighbour of the segment and the honest member farthest from it \
+                  represent all. On small rings the best possible flips, by dynamic programming \
+                  over all that cheaters can see, give them no more than their fair share.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: |budget, evidence| draws::w5(&obedient(budget), evidence),
@@ -73,9 +79,11 @@ const CLAIMS: &[Claim] = &[
         id: "W6",
         source: "theorem 2 (a)",
         says: "Chosen flips and stalemates cannot prevent the election",
-        reading: "One cheater cannot. Two neighbours can: where all that are active are theirs, or theirs and one whose flip they \
-                  see first, they flip alike for ever, and no message is wrong. Those who show their flips one by one, and \
-                  see more, hold up twice their part of all draws. A limit on equal stages in a row makes it a fault.",
+        reading: "One cheater cannot. Two neighbours can: if all active members are theirs, or \
+                  theirs and one whose flip they see first, they flip the same coin for ever, \
+                  and no message is wrong. Cheaters that show their flips one by one, and see \
+                  more, stall twice their fair share of all draws. A limit on equal stages in a \
+                  row makes it a fault.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
         evaluate: |budget, evidence| draws::w6(&obedient(budget), evidence),
@@ -93,7 +101,7 @@ const CLAIMS: &[Claim] = &[
         id: "W8",
         source: "4, after theorem 3",
         says: "Simulations show at most ceil(log2 n) + 2 subsets",
-        reading: "True of the mean. Of single draws, one in four to six takes more.",
+        reading: "True of the mean. One single draw in four to six takes more.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
         evaluate: |budget, evidence| draws::w8(&obedient(budget), evidence),
@@ -122,7 +130,8 @@ const CLAIMS: &[Claim] = &[
         id: "W11",
         source: "2, (L), step 3",
         says: "Two active neighbours that do not show each other their flips cannot be held in a stalemate",
-        reading: "Not by one of them. Two cheaters that are the last need nobody's flip; see W6.",
+        reading: "Not by one of them. If two cheaters are the last, they need no other flip; see \
+                  W6.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
         evaluate: |budget, evidence| draws::w11(&obedient(budget), evidence),
@@ -131,8 +140,9 @@ const CLAIMS: &[Claim] = &[
         id: "W12",
         source: "6",
         says: "Cheaters have two choices: to let each be elected with 1/n, or to let all know of a fault",
-        reading: "The second is a veto. If the ring drew again after each fault, whoever vetoes until it is elected would be, \
-                  sooner or later: so a fault is reported, and nobody draws again.",
+        reading: "The second is a veto. If the ring drew again after each fault, a member that \
+                  vetoes until it is elected would win in the end: so the ring reports a fault \
+                  and does not draw again.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: |budget, evidence| faults::w12(&obedient(budget), evidence),

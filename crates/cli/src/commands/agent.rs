@@ -40,19 +40,19 @@ pub(crate) struct AgentCommand {
 
 const AFTER_HELP: &str = "\
 Options go before the environment, the environment before the file, the file before
-defaults. Without a file, --group is enough on a host of its own; beyond it there
-must be a key, the same on every member: `hustings keys generate`.
+defaults. Without a file, --group is enough on one host. Beyond one host a key is
+required, the same on every member: `hustings keys generate`.
 
-On TERM or INT the agent says goodbye, so that the others elect at once, and exits
-with code 0; on a second one it ends without a word.
+On TERM or INT the agent sends a goodbye, so that the others elect at once, and exits with
+code 0. On a second signal it exits without a goodbye.
 
---events prints {\"time_ns\", \"member\", \"up\": true, \"address\", \"http\", \"metrics\"} at first, then
+--events prints {\"time_ns\", \"member\", \"up\": true, \"address\", \"http\", \"metrics\"} first, then
 {\"time_ns\", \"member\", \"group\", \"leader\": NAME or null, \"leads\", \"fence\": N or
-null, \"changes\"}; times are nanoseconds on this host's boot clock.
+null, \"changes\"}. Times are nanoseconds on this host's boot clock.
 
 --trace records every message, timer, change of view and outcome, in the format of
-`hustings sim --trace` but with identities for numbers; `hustings trace` merges the files
-of a group. A full disk ends the record, not the agent.
+`hustings sim --trace` but with identities in place of numbers. `hustings trace` merges the
+files of a group. A full disk ends the record, not the agent.
 
 Examples:
   hustings agent --config hustings.toml
@@ -75,7 +75,7 @@ impl AgentCommand {
 pub(super) fn runtime() -> Result<Runtime, Failure> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let built = builder.enable_all().build();
-    built.map_err(|error| Failure::Failed(format!("cannot begin: {error}")))
+    built.map_err(|error| Failure::Failed(format!("cannot start: {error}")))
 }
 
 /// A started agent and its HTTP addresses.
@@ -122,7 +122,9 @@ fn open_steering(http: SocketAddr) -> Option<Steering> {
     opened
         .inspect_err(|error| {
             tracing::warn!(
-                "`hustings step-down` will not work here, as the agent can make no Unix socket: {error}: let it write to one of these, as by RuntimeDirectory=hustings of systemd, or by a tmpfs at /run/hustings of a container"
+                "the agent cannot create a Unix socket, so `hustings step-down` will not work: \
+                 {error}: make one of these directories writable, with RuntimeDirectory=hustings \
+                 in a systemd unit or a tmpfs at /run/hustings in a container"
             );
         })
         .ok()
@@ -132,7 +134,7 @@ fn open_steering(http: SocketAddr) -> Option<Steering> {
 async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
     let Some(started) = signals.unless_one_comes(start(&config)).await else {
-        tracing::info!("stopping: it was not up yet");
+        tracing::info!("stopping: the agent was not up yet");
         return Ok(());
     };
     let Started { mut agent, http, metrics } = started?;
@@ -148,7 +150,7 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
         () = signals.next() => {}
         () = events::nobody_reads(&mut events) => {}
     }
-    tracing::info!("stopping: saying goodbye");
+    tracing::info!("stopping: sending a goodbye");
     let goodbye = async {
         let stopped = agent.stop().await;
         while reporters.join_next().await.is_some() {}
@@ -159,16 +161,17 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
     };
     tokio::select! {
         done = goodbye => done,
-        () = signals.next() => Err(Failure::Failed("stopped in the middle of saying goodbye".to_owned())),
+        () = signals.next() => Err(Failure::Failed("a second signal stopped the agent before it \
+            had sent its goodbye".to_owned())),
     }
 }
 
 /// The remedy to print if the HTTP port is in use.
-const TAKEN: &str = "does another agent run here? choose another with --http, or --http off";
+const TAKEN: &str = "another agent may use it: choose another address with --http, or --http off";
 
 /// The remedy to print if the metrics port is in use.
 const METRICS_TAKEN: &str =
-    "does another agent run here? choose another with --metrics, or --metrics off";
+    "another agent may use it: choose another address with --metrics, or --metrics off";
 
 /// Listens for HTTP. If the port is in use, the error ends with `taken`, the remedy for the command
 /// that called.
@@ -213,7 +216,10 @@ fn announce(
             tracing::info!("group {}: {}", group.name, group.authority.worth());
         }
         if group.keys.is_empty() && !at.ip().is_loopback() {
-            tracing::warn!("group {}: no key: whoever can send to {at} can take part", group.name);
+            tracing::warn!(
+                "group {}: no key: any host that can send to {at} can take part",
+                group.name
+            );
         }
     }
 }

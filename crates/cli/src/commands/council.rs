@@ -181,41 +181,45 @@ fn guess(text: &str) -> Result<HostCount, String> {
 }
 
 const AFTER_HELP: &str = "\
-Every agent of the group is a host, unless its file says council = \"off\"; it needs no other
-setting. Hosts that are to elect no leader run with --protocol none: they are silent until the
-centre calls, however many there are. The centre takes no part in the group's election, so that
-what --protocol, --voters and the options that belong to them say means nothing here: it warns of
-them. Where the hosts have a view (each knows a few others) and no multicasts, the centre needs
---view and --join as well.
+Every agent of the group is a host, unless its file has council = \"off\". It needs no other
+setting. Run hosts that elect no leader with --protocol none: they send nothing until the centre
+calls. The centre takes no part in the group's election, so --protocol, --voters and the options
+that belong to them have no effect here: the centre warns of them. If the hosts have a partial view
+(each knows a few others) and no multicast, the centre needs --view and --join as well.
 
-Nobody knows how many hosts there are. The centre begins with --max-guess, far too many: so few
-reply, or nobody, and it takes less, until from L to U have. A centre that starts again does
-the same, after --lease, when seats that were given before have run out: it never asks for
-more replies than it can bear.
+The number of hosts is unknown. The centre begins with --max-guess, far above it. Few hosts or none
+reply, and the centre lowers its estimate until L to U have replied. A restarted centre does the
+same once --lease is over and all earlier seats have ended. It never asks for more replies than it
+can take.
 
-A host that crashes or is cut off loses its seat after --lease, and others are recruited for
-just the empty seats. A group has one centre: of two, hosts heed the one that was started
-later, and the other ends with exit code 1.
+A host that crashes or is cut off loses its seat after --lease, and the centre recruits hosts for
+the empty seats only. A group has one centre. If two run, hosts obey the one that was started
+later, and the other exits with code 1.
 
-It prints a line for each change of the council: to text who is seated, to JSON one object,
-{\"group\", \"centre\", \"session\", \"chambers\": [{\"class\", \"least\", \"most\", \"seats\": [{\"place\", \"member\":
-{\"name\", \"id\", \"address\"}, \"since\", \"heard\", \"confirmed\", \"lease\"}]}], \"is_settled\", \"rounds\", \"replies\",
-\"late\", \"peak_replies\", \"changes\", \"gives_way_to\", \"held_elsewhere\", \"awaits\"}; times are nanoseconds on
-this host's boot clock.
+The centre prints a line for each change of the council. As text it lists the seated hosts. As JSON
+it is one object, {\"group\", \"centre\", \"session\", \"chambers\": [{\"class\", \"least\", \"most\", \"seats\":
+[{\"place\", \"member\": {\"name\", \"id\", \"address\"}, \"since\", \"heard\", \"confirmed\", \"lease\"}]}],
+\"is_settled\", \"rounds\", \"replies\", \"late\", \"peak_replies\", \"changes\", \"gives_way_to\",
+\"held_elsewhere\", \"awaits\"}. Times are nanoseconds on this host's boot clock.
 
-With --public-coin the hosts' coins follow from that text, which you publish before, and the
-JSON object has \"record\": what the centre said in each round, and who replied. Whoever has the
-line, the names of the hosts and the options of the centre checks it with --check and --hosts:
-exit code 0 if it is proved that those who are seated were drawn, 1 if something is wrong, 2 if a
-file cannot be read, and 3 if nothing is wrong, and yet nothing is proved: hosts that had to reply
-or were elected are missing, replies came late, as the centre says, hosts have missed calls, as
-only their replies say, seats were filled later, of which only the centre says that they were
-empty, lines with the same rounds tell of other seats, or the record is full. Notes name them. With
-code 0 it prints the names of the council. Keep all lines: one alone may not do, where a whole
-council was lost or a class has none yet. Where there are classes each line of --hosts has a name
-and its class.
+With --public-coin the hosts' coins follow from the given text, which you publish before. The JSON
+object then has \"record\": the calls of the centre in each round, and the hosts that replied. Anyone
+with the line, the names of the hosts and the options of the centre can check the draw with --check
+and --hosts. Exit codes of the check:
+  0  the seated hosts were drawn, and this is proved; it prints the names of the council
+  1  something is wrong
+  2  a file cannot be read
+  3  nothing is wrong, but nothing is proved. Notes name the reasons:
+     - hosts that had to reply, or were elected, are missing
+     - replies came late, as the centre says
+     - hosts have missed calls, as their replies alone say
+     - seats were filled later, and only the centre says that they were empty
+     - lines with the same rounds have different seats
+     - the record is full
+Keep all lines: one line may not be enough if a whole council was lost or a class has no council
+yet. If there are classes, each line of --hosts has a name and its class.
 
-On TERM or INT the centre lets go of all seats and exits with code 0.
+On TERM or INT the centre releases all seats and exits with code 0.
 
 Examples:
   hustings council --seats 4..8 --group fleet --key-file fleet.key
@@ -274,7 +278,8 @@ impl CouncilCommand {
         let guess = self.drawing.max_guess;
         match self.drawing.knowledge() {
             Knowledge::Estimated(_) if guess <= most => Err(Failure::Usage(format!(
-                "--max-guess {guess} does not exceed the seats: choose {} or more, as many as there can be hosts",
+                "--max-guess {guess} is not above the number of seats: choose {} or more, the \
+                 most hosts that there can be",
                 most + 1
             ))),
             Knowledge::Estimated(_) | Knowledge::Told(_) | Knowledge::Polled => Ok(()),
@@ -306,20 +311,21 @@ impl CouncilCommand {
     fn config(&self, rules: Config) -> Result<AgentConfig, Failure> {
         for option in self.options.elections() {
             say(&format!(
-                "warning: --{option} says nothing to a centre, which takes part in no election of the group"
+                "warning: --{option} has no effect: a centre takes no part in the group's election"
             ));
         }
         let mut config = self.options.config_of_bystander()?;
         if config.groups.len() != 1 {
-            let what = "a centre calls one group: choose it with --group";
+            let what = "a centre calls exactly one group: choose it with --group";
             return Err(Failure::Usage(what.to_owned()));
         }
         let group = &mut config.groups[0];
         if group.view.is_some() && !group.protocol.is_none() {
             if group.multicast.is_none() {
                 return Err(Failure::Usage(format!(
-                    "group `{}` has neither multicast nor members that know each other: let it carry multicasts, or make \
-                     another group of its hosts, with protocol = \"none\" and the same view",
+                    "group `{}` has neither multicast nor a partial view, so the centre cannot \
+                     reach its hosts: turn multicast on, or put the hosts in a second group with \
+                     protocol = \"none\" and the same view",
                     group.name
                 )));
             }
@@ -398,12 +404,13 @@ impl CouncilCommand {
         };
         match (&status.gives_way_to, &status.held_elsewhere) {
             (Some(other), _) => Err(Failure::Failed(format!(
-                "a centre, `{}`, stands for group `{}`: ask that one who is seated, or stop it",
+                "another centre, `{}`, already serves group `{}`: ask `hustings status` there \
+                 for its council, or stop it",
                 other.name, status.group
             ))),
             (None, Some(host)) => Err(Failure::Failed(format!(
-                "host `{}` of group `{}` holds a seat of another centre: ask that one who is seated, or stop it; if it is gone, wait \
-                 until its seats are over",
+                "host `{}` of group `{}` holds a seat of another centre: use or stop the other \
+                 centre; if it is gone, wait until its seats have ended",
                 host.name, status.group
             ))),
             (None, None) => self.print(&status),
@@ -414,11 +421,13 @@ impl CouncilCommand {
         let within = self.keeping.within;
         Failure::Failed(match status.awaits {
             Some(_) => format!(
-                "no council within {within}: it is elected, but seats that another centre gave for longer than --lease may be held yet: \
-                 allow for them with --within"
+                "no council within {within}: its hosts are elected, but hosts may still hold \
+                 seats that another centre gave for longer than --lease: raise --within to wait \
+                 for them"
             ),
             None => format!(
-                "no council within {within}: do enough hosts run, with this group and key, and no other centre? (--within)"
+                "no council within {within}: check that enough hosts run with this group and \
+                 key, and that no other centre runs, or raise --within"
             ),
         })
     }
@@ -454,7 +463,8 @@ fn misfit(error: &ConfigError) -> Failure {
 async fn stop(agent: Agent, signals: &mut Signals) -> Result<(), Failure> {
     tokio::select! {
         stopped = agent.stop() => stopped.map_err(Failure::failed),
-        () = signals.next() => Err(Failure::Failed("stopped in the middle of letting go of seats".to_owned())),
+        () = signals.next() => Err(Failure::Failed("a second signal stopped the centre before it \
+            had released all seats".to_owned())),
     }
 }
 
@@ -462,7 +472,8 @@ fn heed_other(status: &CentreStatus) -> Result<(), Failure> {
     match &status.gives_way_to {
         None => Ok(()),
         Some(other) => Err(Failure::Failed(format!(
-            "another centre, `{}`, was started later for group `{}`, and hosts heed that one: run one of them",
+            "another centre, `{}`, was started later for group `{}`, and hosts obey the later \
+             one: run only one of them",
             other.name, status.group
         ))),
     }
@@ -477,7 +488,7 @@ pub(super) fn seats_in_words(status: &CentreStatus) -> String {
         let enough = if chamber.is_filled() { "" } else { ", too few" };
         let mut names: Vec<&str> = seats.iter().map(|it| it.member.name.as_str()).collect();
         names.sort_unstable();
-        let names = if names.is_empty() { "nobody".to_owned() } else { names.join(" ") };
+        let names = if names.is_empty() { "no host".to_owned() } else { names.join(" ") };
         format!("{of_class}{} seats of {least}..{most}{enough}: {names}", seats.len())
     });
     chambers.collect::<Vec<String>>().join("; ")
@@ -511,7 +522,8 @@ impl SeatOptions {
             return Ok(());
         }
         Err(Failure::Usage(format!(
-            "--within {} is too short: --once listens for --lease and a round before it calls: choose more than {least}",
+            "--within {} is too short: --once listens for --lease and one round before it calls: \
+             choose more than {least}",
             self.within
         )))
     }

@@ -70,28 +70,33 @@ impl Demo {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let terminal = Terminal { began: clock::now(), colours: shows_colours(&io::stdout()) };
         terminal.say(format_args!(
-            "Five agents on this host, each a process of its own. They have never heard of each other.\n\
-             Who is elected leads only while it holds tenure: a lease of {}, granted by two of three voters.",
+            "Five agents on this host, each in its own process. They do not know each other \
+             yet.\nThe elected member leads only while it holds tenure: a lease of {}, granted \
+             by two of three voters.",
             self.ttl
         ))?;
         let cluster = DemoCluster::start(self.announce, self.ttl)?;
         let mut scenes = Scenes { terminal, cluster };
         let (first, elected) = scenes.elect()?;
-        let first = scenes.settle(first, "of two who spoke up at once the better one")?;
+        let first = scenes.settle(
+            first,
+            "two members announced themselves at once, and the \
+            better one leads",
+        )?;
         let (second, noticed, crash) = scenes.kill(first.leader)?;
-        let second = scenes.settle(second, "the one before lost its tenure")?;
+        let second = scenes.settle(second, "the previous leader lost its tenure")?;
         let still = scenes.restart(first.leader, second)?;
-        let still = scenes.settle(still, "the one before lost its tenure")?;
+        let still = scenes.settle(still, "the previous leader lost its tenure")?;
         let (third, leave) = scenes.terminate(still.leader)?;
 
         let Scenes { terminal, mut cluster } = scenes;
         cluster.rest(REST);
         cluster.stop()?;
-        terminal.say(format_args!("\nNew leader, with tenure, known to every survivor"))?;
+        terminal.say(format_args!("\nTime until every survivor knew a new leader with tenure"))?;
         let rows = [
             ("first election, from nothing", Some(elected)),
             ("after the leader was killed", Some(crash)),
-            ("  of that, until it was noticed", noticed),
+            ("  of that, until they noticed", noticed),
             ("after the leader left", Some(leave)),
         ];
         for (what, span) in rows {
@@ -99,7 +104,7 @@ impl Demo {
             terminal.say(format_args!("  {what:<32} {span:>10}"))?;
         }
         terminal.say(format_args!(
-            "Fences {}, {}, {}: no two leaders ever had the same, and no two led at once.",
+            "Fences {}, {}, {}: no two leaders had the same fence, and no two led at once.",
             first.fence, second.fence, third.fence
         ))
     }
@@ -118,7 +123,7 @@ impl Scenes {
         let leader = self.cluster.wait_tenure(None, STEP_LIMIT)?;
         let known = leader.known.max(up);
         let elected = Span::between(up, known);
-        let after = format!("all five know, {elected} after the last of them came up");
+        let after = format!("all five know it, {elected} after the last agent came up");
         self.terminal.tell_leader(known, &leader, &after)?;
         Ok((leader, elected))
     }
@@ -140,7 +145,7 @@ impl Scenes {
         let pid = self.cluster.pid(leader);
         let killed = self.cluster.kill(leader)?;
         let victim = self.terminal.victim(leader);
-        let gone = format_args!("kill -9 {pid}: {victim} is gone without a word");
+        let gone = format_args!("kill -9 {pid}: {victim} dies without a goodbye");
         self.terminal.tell(killed, gone)?;
         let next = self.cluster.wait_tenure(Some(leader), STEP_LIMIT)?;
         let noticed = Span::between(killed, next.named);
@@ -151,8 +156,8 @@ impl Scenes {
             self.terminal.tell(
                 next.named,
                 format_args!(
-                    "the four others all name {}, {noticed} after the kill; it has to wait until the dead one's \
-                     tenure must have ended",
+                    "the other four all name {}, {noticed} after the kill; it must wait until \
+                     {victim} can have no tenure left",
                     self.terminal.name(next.leader)
                 ),
             )?;
@@ -166,15 +171,15 @@ impl Scenes {
     fn restart(&mut self, killed: Member, before: Agreed) -> Result<Agreed, Failure> {
         let again = self.cluster.restart(killed)?;
         let name = self.terminal.name(killed);
-        self.terminal.tell(again, format_args!("{name} is started again"))?;
+        self.terminal.tell(again, format_args!("{name} starts again"))?;
         let still = self.cluster.wait_tenure(None, STEP_LIMIT)?;
         let back = Span::between(again, still.known);
         let remark = if still.fence == before.fence {
-            "it follows: a leader that works is not unseated"
+            format!("a working leader is not replaced, so {name} follows it")
         } else if still.leader == killed {
-            "it leads again"
+            "it leads again".to_owned()
         } else {
-            "the one before lost its tenure"
+            "the previous leader lost its tenure".to_owned()
         };
         self.terminal.tell(
             still.known,
@@ -193,7 +198,7 @@ impl Scenes {
         self.terminal.tell(
             asked,
             format_args!(
-                "{} is asked to stop (SIGTERM): it gives its tenure up, and says goodbye",
+                "{} gets SIGTERM: it releases its tenure and sends a goodbye",
                 self.terminal.victim(leader)
             ),
         )?;

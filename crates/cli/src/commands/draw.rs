@@ -84,29 +84,30 @@ enum DrawCommand {
 }
 
 const AFTER_HELP: &str = "\
-Every member runs this with the same ring file:
+Every member runs this command with the same ring file:
 
-  draw = \"rotating chair\"          # what for
-  number = 7                       # each is drawn once
+  draw = \"rotating chair\"          # the subject of the draw
+  number = 7                       # each number is drawn once
   respond_within = \"10s\"           # longer silence is a fault [default: 10s]
   # direction = \"clockwise\"        # for 3 members [default: both-ways, for 4 or more]
   # compare = \"strict\"             # [default: nonstrict]
-  # stall_limit = 40               # so many equal stages in a row are a fault
-  [[member]]                       # one each, clockwise
+  # stall_limit = 40               # this number of equal stages in a row is a fault
+  [[member]]                       # one entry per member, clockwise
   name = \"alpha\"
   address = \"alpha.example.org:7500\"
   key = \"64 digits, as `hustings draw keygen` printed them\"
 
-It begins when all are there. The leader counts when all members have signed the same:
-exit code 0. On a fault there is no leader, and this prints what was noticed: exit code 1.
-Where signatures are missing the draw is open, exit code 1: whoever has them can show them
-later, and then that leader counts. Hold no other draw before those who have not signed
-have handed in their transcripts, or all have declared this one void.
+The draw begins when all members are connected. The leader counts when all members have signed
+the same one: exit code 0. After a fault there is no leader, and the command prints the fault it
+noticed: exit code 1. If signatures are missing, the draw is open: exit code 1. The missing
+signatures can be shown later, and then that leader counts. Hold no other draw before every
+member that has not signed has handed in its transcript, or all members have declared this draw
+void.
 
-Nobody draws again under the same number: a mark in the directory KEY.drawn says that
-this member has. A copy of the key elsewhere does not know of these. To agree on a new
-number is for people. Keep the transcript: `hustings draw verify` makes of several what
-can be said of a fault.";
+No member draws twice under one number: a mark in the directory KEY.drawn records each draw
+that this member took part in. A copy of the key elsewhere does not know these marks. Only the
+people who hold the draw can agree on a new number. Keep the transcript: `hustings draw verify`
+combines several of them to find the cause of a fault.";
 
 impl Draw {
     pub(super) fn run(self) -> Result<(), Failure> {
@@ -174,8 +175,8 @@ impl ParticipantOptions {
         let status = participant.status();
         if let Some(address) = self.http {
             let door = Door::ThisHost;
-            let taken =
-                "does another program run here? choose another with --http, or leave it out";
+            let taken = "another program may use it: choose another address with --http, or leave --http \
+                 out";
             let listener = listen(address, door, taken).await?;
             let status = status.subscribe();
             tokio::spawn(serve_value(listener, "/v1/draw", status, door));
@@ -196,7 +197,7 @@ impl ParticipantOptions {
         };
         listener.map_err(|error| {
             Failure::Failed(format!(
-                "cannot listen on {shown}: {error}: --bind takes another address of this host"
+                "cannot listen on {shown}: {error}: choose another address of this host with --bind"
             ))
         })
     }
@@ -218,12 +219,15 @@ fn in_words(status: &DrawStatus) -> String {
         (Some(leader), _) => {
             text += &format!("{leader} is elected, and all members have signed it\n");
         }
-        (None, Some(fault)) => text += &format!("a fault, and no leader\n  {}\n", fault.text),
+        (None, Some(fault)) => {
+            text += &format!("no leader, because of a fault\n  {}\n", fault.text)
+        }
         (None, None) => {
             let missing = status.unconfirmed_by.join(", ");
-            let seen = status.seen.as_deref().unwrap_or("somebody");
+            let seen = status.seen.as_deref().unwrap_or("a leader");
             text += &format!(
-                "open: this member saw {seen} elected, and has no signature under that of {missing}\n"
+                "open: this member saw {seen} elected, but has no signature on that from \
+                 {missing}\n"
             );
         }
     }
@@ -238,11 +242,12 @@ fn in_words(status: &DrawStatus) -> String {
         status.transcript.display()
     );
     if status.leader.is_none() {
-        text += "What to do: collect the transcripts, and see what `hustings draw verify` makes of them.\n";
+        text += "What to do: collect the transcripts and run `hustings draw verify` on them.\n";
     }
     if status.state == State::Unconfirmed {
-        text += "Signatures of all members count whenever they are shown: hold no other draw before those\n\
-                 who have not signed have handed in their transcripts, or all have declared this one void.\n";
+        text += "A signature counts whenever it is shown. Hold no other draw before every member \
+                 that has not\nsigned has handed in its transcript, or all members have declared \
+                 this draw void.\n";
     }
     text
 }

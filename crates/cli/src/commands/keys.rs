@@ -46,7 +46,7 @@ fn generate(out: Option<&Path>) -> Result<(), Failure> {
         ErrorKind::AlreadyExists => Failure::file(
             "--out",
             path,
-            "there is a file already, and its key may be in use: choose another",
+            "the file exists, and its key may be in use: choose another file",
         ),
         _ => Failure::file("--out", path, format!("cannot write the key: {error}")),
     })

@@ -46,10 +46,10 @@ pub(crate) struct Reproduce {
 }
 
 const HELP: &str = "\
-Each claim is held against measurements of the protocols in the simulator, and
-of each the verdict is computed: holds, holds with correction, or does not hold.
-A claim that does not hold is a result, no failure. The exit code is 1 if an
-experiment could not be run, or if a verdict differs from the one on record.
+Each claim is compared with measurements of the protocols in the simulator. The
+verdict is computed: holds, holds with correction, or does not hold. A claim
+that does not hold is a result, not a failure. The exit code is 1 if an
+experiment could not be run, or if a verdict differs from the recorded one.
 
 Examples:
   hustings reproduce --quick

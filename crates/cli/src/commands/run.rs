@@ -73,38 +73,39 @@ impl Then {
 }
 
 const AFTER_HELP: &str = "\
-The command is started when this member has led for --settle, with HUSTINGS_GROUP and
-HUSTINGS_LEADER in its environment, and told to stop (TERM, then KILL) when it no longer
-leads. TERM and INT go to the command, and end `hustings run` with its exit code. At these,
-and at `hustings step-down`, the command has ended before another member leads. The command
-gets no other HUSTINGS_ variables than these and HUSTINGS_FENCE, and the number of open files
-that `hustings run` was started with.
+Leadership is fenced with --voters, --etcd or --postgres, and advisory without them.
 
-Nothing that the command has started outlives it, or outlives a killed `hustings run`, by more
-than it takes to kill. Two processes see to it, hustings-warden and hustings-guard: if one of
-them is killed, the other kills the command with all that it has started, and --at-end says
-what follows. If both are killed, `hustings run` does it. One that is stopped (STOP) is
-continued within four seconds, one that hangs is killed within nine; a command that is stopped
-for five seconds is killed. Beyond them is what has gained privileges, and what the command has
-had others start.
+hustings run starts the command when this member has led for --settle, with HUSTINGS_GROUP and
+HUSTINGS_LEADER in its environment. It stops the command (TERM, then KILL) when the member no
+longer leads. TERM and INT are passed to the command and end `hustings run` with the command's exit
+code. After these signals, and after `hustings step-down`, the command has ended before another
+member leads. The command gets no HUSTINGS_ variables other than these and HUSTINGS_FENCE, and has
+the same limit on open files that `hustings run` was started with.
 
-With --voters, --etcd or --postgres leadership is fenced: the command runs only under tenure,
-is killed before its tenure ends, even if `hustings run` is stopped or hangs, and finds its
-fence in HUSTINGS_FENCE: have what it writes to refuse lower ones. It is killed a tenth of its
-tenure (400 ms at most) before the end, by hustings-guard, `hustings run` or hustings-warden: on
-a host so busy that this takes longer, or where all three are stopped (STOP), it runs on, and
-then only the fence protects.
-Before that, if tenure cannot be renewed, it is told to stop, an eighth of --ttl earlier or
---grace if that is less: voters or a store that are gone for two fifths of --ttl end no command.
-If `hustings run` is killed, tenure that voters granted is given up once nothing of the
-command is left; what a store granted runs out.
+Processes that the command has started outlive it, or outlive a killed `hustings run`, by no more
+than the time that it takes to kill them. Two processes ensure this, hustings-warden and
+hustings-guard. If one of them is killed, the other kills the command with all processes that it
+started, and --at-end says what follows. If both are killed, `hustings run` does it. A stopped
+(STOP) watcher is continued within four seconds, and a hung one is killed within nine. A command
+that is stopped for five seconds is killed. Two kinds of process are out of their reach: those that
+have gained privileges, and those that another program started on behalf of the command.
 
-Without, leadership is advisory: for a while two hosts may both run the command. Use it for
-what two may do at once without harm.
+Fenced: the command runs only under tenure and is killed before its tenure ends, even if
+`hustings run` is stopped or hangs. It finds its fence in HUSTINGS_FENCE: make the resources that
+it writes to refuse lower fences. hustings-guard, `hustings run` or hustings-warden kills the
+command a tenth of its tenure (400 ms at most) before the end. On a host so busy that this takes
+longer, or if all three are stopped (STOP), the command runs on, and only the fence protects.
+If tenure cannot be renewed, the command gets TERM before that: an eighth of --ttl earlier, or
+--grace if that is less. Voters or a store that are unreachable for two fifths of --ttl end no
+command. If `hustings run` is killed, tenure from voters is released once no process of the
+command is left; tenure from a store expires.
+
+Advisory: two hosts may both run the command for a while. Use it only for work that two hosts
+may do at once without harm.
 
 Exit codes: the command's own; 128 + n if signal n ended it; 126 if it cannot be executed,
-127 if there is no such command, both found before this member takes part; 125 if something of
-it may still run; 2 for a wrong option.
+127 if there is no such command, both found before this member takes part; 125 if a process of
+the command may still run; 2 for a wrong option.
 
 Examples:
   hustings run --group backup --key-file /etc/hustings.key -- /usr/local/bin/backup --loop
@@ -119,7 +120,8 @@ impl Run {
             && !self.options.sets("http")
         {
             tracing::info!(
-                "http = \"{http}\" in the file is for `hustings agent`: to listen here, say --http {http}"
+                "http = \"{http}\" in the file applies to `hustings agent` only: to listen here, \
+                 give --http {http}"
             );
         }
         config.http = config.http.filter(|_| self.options.sets("http"));
@@ -127,7 +129,8 @@ impl Run {
         let (group, established) = match &config.groups[..] {
             [group] if group.protocol.is_none() => {
                 return Err(Failure::Usage(format!(
-                    "group `{}`: protocol none elects nobody, and the command would never run: choose another with --protocol",
+                    "group `{}`: protocol none elects no leader, so the command would never run: \
+                     choose another with --protocol",
                     group.name
                 )));
             }
@@ -138,7 +141,9 @@ impl Run {
             [group] => (group.name.clone(), group.protocol.settles_within()),
             _ => {
                 return Err(Failure::Usage(
-                    "a command runs for one group: choose it with --group".to_owned(),
+                    "a command runs for one group, and the file has several: choose one with \
+                     --group"
+                        .to_owned(),
                 ));
             }
         };
@@ -157,7 +162,7 @@ impl Run {
         workload.check().map_err(|error| refuse(&error))?;
         if let Err(error) = workload::adopt_orphans() {
             tracing::warn!(
-                "what both watchers of the command leave behind cannot be killed: {error}"
+                "both watchers of the command are gone, and its processes cannot be killed: {error}"
             );
         }
         runtime()?.block_on(async {

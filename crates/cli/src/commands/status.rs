@@ -55,7 +55,8 @@ fn describe(group: &GroupStatus, now: Instant) -> String {
     }
     let heard_of: Vec<String> = group.peers.iter().map(|it| peer(it, now)).collect();
     // Followers are silent, so this is not a list of the group.
-    let heard_of = if heard_of.is_empty() { "nobody".to_owned() } else { heard_of.join(", ") };
+    let heard_of =
+        if heard_of.is_empty() { "no other member".to_owned() } else { heard_of.join(", ") };
     text +=
         &format!("  protocol  {}, by {}\n  heard of  {heard_of}\n", group.protocol, group.reach);
     if elects {
@@ -142,7 +143,8 @@ fn council_in_words(council: &CouncilStatus, is_all: bool, now: Instant) -> Stri
             );
             if let Some(awaits) = centre.awaits {
                 text += &format!(
-                    "  waits     {:.1} s at most, for seats that another centre gave: then those who are elected are seated\n",
+                    "  waits     {:.1} s at most, until seats from another centre have ended; \
+                     then the elected hosts are seated\n",
                     awaits.as_secs_f64()
                 );
             }
@@ -167,7 +169,7 @@ fn partial_view_in_words(partial_view: &PartialViewStatus) -> String {
         .size
         .map_or_else(|| "not counted yet".to_owned(), |size| format!("about {size}"));
     format!(
-        "  members   {size}, of whom this one knows {} of at most {}\n",
+        "  members   {size}; this member knows {}, of at most {}\n",
         partial_view.known, partial_view.view
     )
 }
@@ -176,7 +178,7 @@ fn partial_view_in_words(partial_view: &PartialViewStatus) -> String {
 fn measured_in_words(k: u32, measured: &Measured) -> String {
     let percent = |part: Option<f64>, digits: usize| {
         let known = part.map(|part| format!("{:.digits$} %", part * 100.0));
-        known.unwrap_or_else(|| "not known yet what part".to_owned())
+        known.unwrap_or_else(|| "an unknown part".to_owned())
     };
     format!(
         "  relaying  K {k}; measured: {} of messages lost, {} of members gone in a round\n",
@@ -190,7 +192,7 @@ fn measured_in_words(k: u32, measured: &Measured) -> String {
 fn tenure_in_words(tenure: &TenureStatus, now: Instant) -> String {
     let holder = match (&tenure.holder, tenure.fence) {
         (Some(holder), Some(fence)) => format!("{holder}, fence {fence}"),
-        _ => "nobody, as far as this member knows".to_owned(),
+        _ => "none that this member knows of".to_owned(),
     };
     let remaining = tenure.remaining.map_or_else(String::new, |left| {
         format!(", {:.1} s left unless renewed", left.as_secs_f64())
@@ -199,7 +201,7 @@ fn tenure_in_words(tenure: &TenureStatus, now: Instant) -> String {
         "  authority {}{}\n  holder    {holder}{remaining}\n",
         tenure.authority,
         match tenure.reachable {
-            Some(false) => ", which did not answer when it was asked last",
+            Some(false) => ", which did not answer the last request",
             Some(true) | None => "",
         }
     );

@@ -36,21 +36,21 @@ pub(crate) struct StepDown {
 }
 
 const AFTER_HELP: &str = "\
-Only root and the user who runs the agent may do this: it goes to the agent's Unix socket, of which
-the agent tells where it is. A member that does not lead refuses, and says which one does.
-A member that is out of elections already does not refuse: the new time replaces the old one,
-and the answer tells how much of that was left.
+Only root and the user who runs the agent may do this: the command goes to the agent's Unix socket.
+The agent's HTTP interface gives its path. A member that does not lead refuses and names the
+leader. A member that is already out of elections accepts: the new time replaces the old one, and
+the answer shows how much of the old one was left.
 
-Ends when the agent has stepped down. If it is that of `hustings run`, its command is stopped
-first, which takes as long as the command does, and at most its --grace.
+The command ends when the agent has stepped down. If the agent belongs to `hustings run`, it first
+stops its own command, which takes at most --grace.
 
-With --to it ends when that member has tenure. If nobody goes by that name, or this member has no
-tenure of voters to hand over, it is refused, and nothing is given up. A member that is known but
-does not say within half the ttl (and 250 ms at least) that it has it, since it is down, leaves it
-to whomever the election names.
+With --to, the command ends when the named member has tenure. The agent refuses, and gives up
+nothing, if it knows no member of that name or has no tenure from voters to transfer. If the named
+member does not confirm its tenure within half the ttl (and 250 ms at least), for example because
+it is down, the member that the election names gets the next tenure.
 
-Exit codes: 0, it is done; 1, it was refused, no agent answered, or with --to that member has not
-said in time that it has tenure; 2, wrong usage.";
+Exit codes: 0, done; 1, refused, or no agent answered, or the member of --to did not confirm its
+tenure in time; 2, wrong usage.";
 
 /// The time after which the command explains what it waits for.
 const TELL_AFTER: StdDuration = StdDuration::from_secs(1);
@@ -60,14 +60,15 @@ impl StepDown {
         let Self { group, span, to, agent } = self;
         if !is_name(&group) {
             return Err(Failure::Usage(format!(
-                "{} `{group}` is no group's name: choose one that `hustings status` lists",
+                "{} `{group}` is not the name of a group: choose one that `hustings status` lists",
                 environment::given_by("--group")
             )));
         }
         if let Some(name) = to.as_ref().filter(|name| !is_name(name)) {
             return Err(Failure::Usage(format!(
-                "--to `{name}` is no member's name: those have 1 to 64 letters, digits, dots, hyphens or underscores; \
-                 `hustings status` lists voters and whom this member knows"
+                "--to `{name}` cannot be the name of a member: a name has 1 to 64 letters, \
+                 digits, dots, hyphens or underscores; `hustings status` lists the voters and \
+                 the members that this one knows"
             )));
         }
         let awaited = awaited(&group, to.as_deref());
@@ -80,9 +81,10 @@ impl StepDown {
         let answer = answer.map_err(|why| client.failure(why))?;
         let mut done = match answer["was_aside_for"].as_str() {
             Some(left) => format!(
-                "group {group}: was out of elections already, for {left} more; from now on for {span}"
+                "group {group}: was already out of elections, for {left} more; now out of \
+                 elections for {span}"
             ),
-            None => format!("group {group}: stepped down, and out of elections for {span}"),
+            None => format!("group {group}: stepped down; out of elections for {span}"),
         };
         match (answer["to"].as_str(), answer["taken"] == true) {
             (Some(transferee), true) => done += &format!("; `{transferee}` has tenure"),
@@ -90,13 +92,15 @@ impl StepDown {
                 let why = match answer["within"].as_str() {
                     Some(within) => {
                         format!(
-                            "`{transferee}` has not said within {within} that it has tenure: unless it has, whom"
+                            "`{transferee}` did not confirm within {within} that it has tenure: \
+                             if it has none,"
                         )
                     }
-                    None => format!("there was no tenure left to hand to `{transferee}`: whom"),
+                    None => format!("no tenure was left to transfer to `{transferee}`:"),
                 };
                 return Err(Failure::Failed(format!(
-                    "{done}, but {why} the election names gets the next; see `hustings status`"
+                    "{done}, but {why} the member that the election names gets the next tenure; \
+                     see `hustings status`"
                 )));
             }
             (None, _) => {}
@@ -109,10 +113,11 @@ impl StepDown {
 /// leadership.
 fn awaited(group: &str, transferee: Option<&str>) -> String {
     let transferee = transferee.map_or_else(String::new, |name| {
-        format!(", and then `{name}` has to say that it has tenure")
+        format!(", and then for `{name}` to confirm that it has tenure")
     });
     format!(
-        "group {group}: waiting for the agent: a command that it runs, if any, has to end first{transferee}"
+        "group {group}: waiting for the agent: a command that it runs, if any, must end \
+         first{transferee}"
     )
 }
 
@@ -134,9 +139,9 @@ mod tests {
     #[test]
     fn waiting_message_says_that_a_command_may_run_and_names_transferee() {
         let first =
-            "group g: waiting for the agent: a command that it runs, if any, has to end first";
+            "group g: waiting for the agent: a command that it runs, if any, must end first";
         assert_eq!(awaited("g", None), first);
-        let then = format!("{first}, and then `b` has to say that it has tenure");
+        let then = format!("{first}, and then for `b` to confirm that it has tenure");
         assert_eq!(awaited("g", Some("b")), then);
     }
 }

@@ -29,24 +29,23 @@ pub(crate) struct Trace {
 }
 
 const AFTER_HELP: &str = "\
-An agent with --trace records all that its member does: a line of JSON for every message
+An agent with --trace records all actions of its member: one line of JSON for every message
 that leaves (send, multicast) or arrives (deliver), every timer, every change of its view
-and every outcome. It knows members by their identities, of up to 20 digits, which follow
-from their names, and counts seconds on its host's boot clock.
+and every outcome. The lines have members by their identities, of up to 20 digits, which
+follow from their names. Times are seconds on the host's boot clock.
 
-Merged, the lines are in the order of time; those of one time, in the order of the files.
-Times begin at 0. Members are numbered 0, 1, 2, ... as the simulator numbers them: in the
-order of their identities, so that the ring and the winner of a tie stay what they were.
-The numbers stand wherever an identity stood, inside messages too; a member that appears
-in the lines of others has one even if its own trace is missing. Who is who is said on
-standard error.
+The merged lines are in the order of time; lines of the same time keep the order of the files.
+Times begin at 0. Members are numbered 0, 1, 2, ... as in the simulator: in the order of their
+identities, so that the ring and the winner of a tie do not change. A number replaces every
+identity, also inside messages. A member that appears in the lines of others has a number even
+if its own trace is missing. Standard error lists the members with their numbers.
 
-Hosts that booted at different times have clocks that differ. Where messages show that, by
-arriving more than a second before or after they were sent, the later files' times are
-moved so that messages take as little time as they can; that too is said. Agents of one
-host share its clock, and nothing is moved.
+Hosts that booted at different times have different clocks. Messages show that if they arrive
+more than a second before or after they were sent. Then the times of the later files are moved
+so that messages take as little time as possible, and a note reports it. Agents of one host
+share its clock, and their times are not moved.
 
-The last line of an agent that was killed may be unfinished; it is left out.
+The last line of a killed agent may be incomplete; it is left out.
 
 Examples:
   hustings agent --group web --name alpha --trace alpha.jsonl
@@ -58,7 +57,7 @@ impl Trace {
         if let Some(out) = &self.out
             && self.files.iter().any(|file| is_same(file, out))
         {
-            let reason = "it is one of the traces to merge";
+            let reason = "the file is one of the traces to merge: choose another";
             return Err(Failure::file("--out", out, reason));
         }
         let sources = self.files.iter().map(|path| Source::read(path));

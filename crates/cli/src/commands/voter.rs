@@ -63,16 +63,17 @@ const OTHERS_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::
 const LEAST_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::from_secs(1);
 
 /// The way out when the counters are used up, for example because a member invented some.
-const NO_ERA_LEFT: &str = "\
-no era is left above that. Stop every member, see which fence the guarded resources have accepted last, move the files of \
-all voters away, wait for the longest ttl that was ever granted, and run this on every voter with --era N, where N is one above \
-the era of that fence (the fence divided by 2^48)";
+const NO_ERA_LEFT: &str = "no era is left above that. Stop every member, find the last fence \
+                           that the guarded resources accepted, move the files of all voters \
+                           away, wait for the longest ttl that was ever granted, and run this \
+                           command on every voter with --era N, where N is one above the era of \
+                           that fence (the fence divided by 2^48)";
 
 fn within(text: &str) -> Result<hustings_protocol::Duration, String> {
     match values::duration(text)? {
-        span if span < LEAST_WITHIN => Err(format!(
-            "too short for other voters that run to say what they have promised: choose {LEAST_WITHIN} or more"
-        )),
+        span if span < LEAST_WITHIN => {
+            Err(format!("too short for the other voters to answer: choose {LEAST_WITHIN} or more"))
+        }
         span => Ok(span),
     }
 }
@@ -85,24 +86,24 @@ struct Show {
 }
 
 const AFTER_HELP: &str = "\
-A voter promises on its disk, so that it keeps its word when it restarts. An empty disk is not a
-promise of nothing: what this voter promised may be lost. So a voter without its file does not
-vote until somebody says what happened:
+A voter keeps its promises on disk, so that it keeps its word after a restart. An empty disk does
+not mean that there are no promises: they may be lost. A voter without its file therefore does not
+vote until an operator says what happened:
 
   --new         nothing was lost: this group has never had a leader
-  (no option)   this voter's disk was lost, or is damaged: it asks the others what they have
-                promised, a majority of all voters must answer, and it begins far above that.
-                Also if the leader's log says that this voter was left behind: then it goes
-                on where the others are
+  (no option)   this voter's disk was lost or is damaged: the command asks the other voters for
+                their promises, a majority of all voters must answer, and this voter begins far
+                above them. Also if the leader's log says that this voter was left behind: then
+                it continues where the others are
   --era N       a majority of the disks was lost for good, or the counters of an era are used up.
-                Stop every member of the group, run this on every voter with one and the same
-                N, one above the last, then start them. Fences go on above all of earlier eras,
-                but what the lost voters had granted is forgotten: make sure that nobody works
-                under an old tenure before you start
+                Stop every member of the group, run this command on every voter with the same N,
+                one above the last era, then start the members. Fences continue above those of
+                all earlier eras, but the grants of the lost voters are forgotten: make sure that
+                no work runs under an old tenure before you start
 
-The agent of this member must not run meanwhile. Whoever has another key is not understood: if such
-members are heard, it warns. Where multicasts are off, only those are heard that --join leads to, or
-that have this member in theirs.
+The agent of this member must not run during this command. Messages under another key cannot be
+read: the command warns if it receives any. If multicast is off, it reaches only the members that
+--join leads to, or that have this member in their own --join.
 
 Examples:
   hustings voter init --config hustings.toml --new
@@ -131,7 +132,8 @@ impl<'a> LocalVoter<'a> {
         let [group] = &config.groups[..] else {
             let names: Vec<&str> = config.groups.iter().map(|it| it.name.as_str()).collect();
             return Err(Failure::Usage(format!(
-                "voters are seen to one group at a time, and the file has {}: choose one with --group",
+                "this command handles the voters of one group, and the file has the groups {}: \
+                 choose one with --group",
                 names.join(", ")
             )));
         };
@@ -139,13 +141,14 @@ impl<'a> LocalVoter<'a> {
             AuthorityConfig::Quorum(quorum) => quorum,
             AuthorityConfig::Nobody => {
                 return Err(Failure::Usage(format!(
-                    "group `{}` has no voters: name them with --voters, or voters = [..]",
+                    "group `{}` has no voters: give them with --voters, or voters = [..]",
                     group.name
                 )));
             }
             AuthorityConfig::Store(store) => {
                 return Err(Failure::Usage(format!(
-                    "group `{}` has no voters: {} grants its tenure, and there is nothing to initialise here",
+                    "group `{}` has no voters, because {} grants its tenure: there is nothing to \
+                     initialise",
                     group.name,
                     store.store.name()
                 )));
@@ -160,8 +163,8 @@ impl<'a> LocalVoter<'a> {
                     format!("; {}", names::suggestion(voter))
                 });
                 Err(Failure::Usage(format!(
-                    "this member, `{member}`, is no voter of group `{}`: run this where one of them is ({}), or say by \
-                     --name which of them this is{meant}",
+                    "this member, `{member}`, is not a voter of group `{}`: run this command on \
+                     a voter's host ({}), or give the voter's name with --name{meant}",
                     group.name,
                     quorum.voters.join(", ")
                 )))
@@ -188,8 +191,8 @@ impl<'a> LocalVoter<'a> {
             format!("voter `{member}` of group `{group}` has promised counter {counter}");
         Err(Failure::Failed(match era::after(counter) {
             Some(next) => format!(
-                "{promised}, of era {}: choose {next} for all voters, those too that began {era}, or fences would be given \
-                 a second time",
+                "{promised}, of era {}: choose {next} for all voters, also for voters that began \
+                 era {era}, or fences would be granted a second time",
                 era::of(counter)
             ),
             None => format!("{promised}: {NO_ERA_LEFT}"),
@@ -222,7 +225,7 @@ impl<'a> LocalVoter<'a> {
                 VoterError::State { path, source } => {
                     let (path, remedy) = (path.display(), remedy(source));
                     format!(
-                        "{path}: what a voter promises cannot be kept there: {source}: {remedy}"
+                        "{path}: the voter's promises cannot be stored there: {source}: {remedy}"
                     )
                 }
                 _ => error.to_string(),
@@ -236,10 +239,10 @@ impl<'a> LocalVoter<'a> {
         std::fs::remove_file(&path).map_err(|error| {
             let path = path.display();
             Failure::Failed(format!(
-                "{path}: {error}: take it away, it says that nobody has ever led"
+                "{path}: {error}: remove this file, which says that the group never had a leader"
             ))
         })?;
-        say(&format!("{}: taken away: it said that nobody has ever led", path.display()));
+        say(&format!("{}: removed: it said that the group never had a leader", path.display()));
         Ok(())
     }
 
@@ -303,7 +306,8 @@ impl Init {
             (Err(VoterError::File(OpenError::Missing { .. })), _) => {}
             (Err(error), _) if self.new => {
                 return Err(Failure::Failed(format!(
-                    "{error}. A group that has such a file is not new: run this without --new"
+                    "{error}. A group that has such a file is not new: run this command without \
+                     --new"
                 )));
             }
             (Err(error), _) => say(&format!("found: {error}")),
@@ -318,8 +322,9 @@ impl Init {
         // The frames may come from other groups at the same address, so this is only a warning.
         if let (false, Some(hint)) = (self.needs_others(), told.other_keys()) {
             say(&format!(
-                "warning: {hint} If they are of members of group `{}`, it is not new, and some of it run: then run this again with \
-                 the right key, before any agent is started",
+                "warning: {hint} If they come from members of group `{}`, the group is not new \
+                 and some members run: then run this command again with the right key, before \
+                 you start any agent",
                 local.group.name
             ));
         }
@@ -353,8 +358,8 @@ impl Init {
         let group = &local.group.name;
         if let Some((holder, fence)) = &told.holder {
             return Err(Failure::Failed(format!(
-                "`{holder}` of group `{group}` runs, and holds tenure with fence {fence}: the group is not new; before a new \
-                 era is begun stop every member"
+                "`{holder}` of group `{group}` runs and holds tenure with fence {fence}: the \
+                 group is not new; stop every member before you begin a new era"
             )));
         }
         if let Some(other) = &told.another {
@@ -367,15 +372,16 @@ impl Init {
             return match told.promised().find(|(_, counter)| *counter > 0) {
                 None => Ok(Durable::FOUNDING),
                 Some((voter, counter)) => Err(Failure::Failed(format!(
-                    "group `{group}` is not new: voter `{voter}` has promised counter {counter}: run this without --new"
+                    "group `{group}` is not new, because voter `{voter}` has promised counter \
+                     {counter}: run this command without --new"
                 ))),
             };
         };
         match told.voters.keys().next() {
             None => Ok(Durable { counter: begin(era), owner: None, longest_ttl }),
             Some(voter) => Err(Failure::Failed(format!(
-                "voter `{voter}` of group `{group}` runs: stop every member before a new era is begun; if only this \
-                 voter's disk was lost, run this without --era"
+                "voter `{voter}` of group `{group}` runs: stop every member before you begin a \
+                 new era; if only this voter's disk was lost, run this command without --era"
             ))),
         }
     }
@@ -398,11 +404,12 @@ impl Init {
         }
         if names.len() < majority {
             return Err(Failure::Failed(format!(
-                "{} of the {majority} voters that are needed answered within {} ({}): start the others' agents and \
-                 try again; --new if this group has never had a leader, --era if their disks are lost for good{}",
+                "only {} of the {majority} voters that are needed answered within {} ({}): start \
+                 the agents of the others and try again; use --new if this group has never had a \
+                 leader, --era if their disks are lost for good{}",
                 names.len(),
                 self.within(),
-                if names.is_empty() { "nobody".to_owned() } else { names.join(", ") },
+                if names.is_empty() { "none".to_owned() } else { names.join(", ") },
                 told.other_keys().map_or_else(String::new, |hint| format!(". But {hint}")),
             )));
         }
@@ -413,7 +420,8 @@ impl Init {
         let promised = format!("the voters of group `{group}` have promised counter {highest}");
         Err(Failure::Failed(match era::after(highest) {
             Some(next) => format!(
-                "{promised}, and era {} has no room above it: stop every member, and run this with --era {next} on every voter",
+                "{promised}, and era {} has no counter left above it: stop every member, and run \
+                 this command with --era {next} on every voter",
                 era::of(highest)
             ),
             None => format!("{promised}: {NO_ERA_LEFT}"),
@@ -433,16 +441,17 @@ fn in_words(error: &VoterError) -> String {
     };
     match file {
         OpenError::Missing { path } => format!(
-            "{}: no such file: this voter was never initialised, or its disk was lost: see `hustings voter init --help` \
-             for what to do in which case",
+            "{}: no such file: this voter was never initialised, or its disk was lost: `hustings \
+             voter init --help` tells what to do in each case",
             path.display()
         ),
         OpenError::InUse { path } => format!(
-            "{}: is in use: stop the agent of this member first, or whoever else has it open",
+            "{}: the file is in use: stop the agent of this member first, or the other process \
+             that has it open",
             path.display()
         ),
         OpenError::Io { path, .. } if path.is_dir() => format!(
-            "{}: is a directory: move it away, a voter's file belongs there",
+            "{}: a directory is where the voter's file belongs: move the directory away",
             path.display()
         ),
         OpenError::Io { path, source } => {
@@ -460,13 +469,13 @@ fn in_words(error: &VoterError) -> String {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "run this as the user that runs the agent, and let that one write there, or name another directory \
-             (--state, or state = \"..\")"
+            "run this command as the agent's user and let that user write there, or give another \
+             directory (--state, or state = \"..\")"
         }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            "something on that path is a file: name a directory (--state, or state = \"..\")"
+            "a part of that path is a file: give a directory (--state, or state = \"..\")"
         }
-        _ => "name a directory on a disk that can be written (--state, or state = \"..\")",
+        _ => "give a directory on a writable disk (--state, or state = \"..\")",
     }
 }
 

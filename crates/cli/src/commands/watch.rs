@@ -29,8 +29,8 @@ pub(crate) struct Watch {
 }
 
 const AFTER_HELP: &str = "\
-If the agent goes away, watch says so, waits for it and goes on. To end it, press
-Ctrl-C.";
+If the agent stops answering, watch reports it, waits for the agent and continues. Press Ctrl-C to
+end it.";
 
 impl Watch {
     pub(super) fn run(self) -> Result<(), Failure> {
@@ -39,9 +39,9 @@ impl Watch {
         loop {
             self.print(&client, stream)?;
             let address = client.address();
-            say(&format!("the agent at {address} went away: waiting for it"));
+            say(&format!("the agent at {address} does not answer: waiting for it"));
             stream = wait(&client)?;
-            say(&format!("the agent at {address} is back"));
+            say(&format!("the agent at {address} answers again"));
         }
     }
 

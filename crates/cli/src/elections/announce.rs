@@ -58,6 +58,8 @@ fn require_room(members: u32, suppress: Duration, conditions: &Conditions) -> Re
     }
     let few_enough = (MOST_COPIES / share).sqrt();
     Err(Failure::Usage(format!(
-        "where messages take each its own time --members {members} may have {copies:.0} copies under way at once, more than memory has room for: choose {few_enough:.0} or fewer, or a constant --delay without --reorder"
+        "with delays that vary, --members {members} may have {copies:.0} copies under way at \
+         once, more than fit in memory: choose {few_enough:.0} or fewer, or a constant --delay \
+         without --reorder"
     )))
 }

@@ -104,7 +104,8 @@ fn cost(bully: &Bully, conditions: &Conditions) -> Result<theory::BullyCost, Fai
             Ok(theory::bully_if_best_known_dead(members))
         }
         (Best::Down, Detection::Oracle | Detection::After(_)) => Err(no_closed_form(
-            "for a --crashed-leader that --detect tells of, save for --detect oracle --initiator second-highest",
+            "for a --crashed-leader that --detect reports, except --detect oracle --initiator \
+             second-highest",
         )),
     }
 }

@@ -226,8 +226,8 @@ impl CouncilOptions {
         };
         if election.c >= election.limit_of_c() {
             return Err(Failure::Usage(format!(
-                "--c {} is too great for --seats {}, as draws among {} hosts would leave all of them, for ever: choose \
-                 above 0 and below {}",
+                "--c {} is too great for --seats {}: every draw among {} hosts would select all \
+                 of them, for ever: choose above 0 and below {}",
                 election.c,
                 terms::show_seats(seats),
                 seats.most + 1,
@@ -266,12 +266,14 @@ impl CouncilOptions {
         }
         match self.search {
             Some(Search::Printed) if self.keeping.is_kept() => Err(Failure::Usage(
-                "--search printed does not go with --churn: a council is kept as agents do it, with --search guarded"
+                "--search printed cannot be combined with --churn: a council is kept as agents \
+                 keep it, with --search guarded"
                     .to_owned(),
             )),
             Some(_) if self.estimate == Guess::Known && !self.keeping.is_kept() => {
                 Err(Failure::Usage(
-                    "--search is how an --estimate falls, and there is none: choose --estimate conservative, aggressive or alpha:A,beta:B"
+                    "--search sets how an --estimate falls, and there is no falling estimate: \
+                     choose --estimate conservative, aggressive or alpha:A,beta:B"
                         .to_owned(),
                 ))
             }
@@ -289,7 +291,8 @@ impl CouncilOptions {
         };
         if self.seats.most > most {
             return Err(Failure::Usage(format!(
-                "--seats {} are too many for --algorithm {} where replies are lost: choose a U of at most {most}",
+                "--seats {} is too many for --algorithm {} with loss of replies: choose a U of \
+                 at most {most}",
                 terms::show_seats(self.seats),
                 name_of(&self.algorithm)
             )));
@@ -304,7 +307,7 @@ impl CouncilOptions {
         let seats = self.seats;
         if self.max_guess <= seats.most {
             return Err(Failure::Usage(format!(
-                "--max-guess {} does not exceed the seats: choose {} or more for --seats {}",
+                "--max-guess {} is not above the number of seats: choose {} or more for --seats {}",
                 self.max_guess,
                 seats.most + 1,
                 terms::show_seats(seats)
@@ -459,7 +462,8 @@ impl Poll {
         let reason = self.needs_hosts().or(is_traced.then_some("--trace"));
         match (self.replies.engine, reason) {
             (Engine::Aggregate, Some(reason)) => Err(Failure::Usage(format!(
-                "{reason} needs hosts, which --engine aggregate has not: choose --engine per-host"
+                "{reason} needs single hosts, which --engine aggregate does not have: choose \
+                 --engine per-host"
             ))),
             (Engine::Aggregate | Engine::Auto, None) => Ok(false),
             (Engine::PerHost, _) | (Engine::Auto, Some(_)) => Ok(true),
@@ -528,7 +532,8 @@ impl Described for Poll {
             if let Some(kept) = &self.kept {
                 if simulation.is_traced() {
                     return Err(Failure::Usage(
-                        "--trace is of one election, not of a council that is kept (--churn): leave one out"
+                        "--trace records one election, not a council that is kept (--churn): \
+                         leave one of the two out"
                             .to_owned(),
                     ));
                 }

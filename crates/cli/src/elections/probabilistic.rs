@@ -163,7 +163,8 @@ impl ProbabilisticOptions {
         };
         if self.hesitation.is_some() && self.recall != Recall::Delay {
             return Err(Failure::Usage(format!(
-                "--hesitation is for --reinitiate delay: with {} nobody waits; leave it out",
+                "--hesitation is for --reinitiate delay: with {} no member waits: leave \
+                 --hesitation out",
                 self.recall.name()
             )));
         }
@@ -244,12 +245,14 @@ impl Probabilistic {
         let members = self.members;
         if members > MOST_SIMULATED {
             return Err(Failure::Usage(format!(
-                "--members {members} is more than the simulator has room for: choose from 1 to {MOST_SIMULATED}"
+                "--members {members} is above the limit of the simulator: choose from 1 to \
+                 {MOST_SIMULATED}"
             )));
         }
         if self.size == Size::Estimate && members > MOST_COUNTED {
             return Err(Failure::Usage(format!(
-                "--members {members} is more than the simulator has room for with --group-size estimate: choose from 1 to {MOST_COUNTED}"
+                "--members {members} is above the limit of the simulator with --group-size \
+                 estimate: choose from 1 to {MOST_COUNTED}"
             )));
         }
         if self.size == Size::Estimate {
@@ -267,7 +270,8 @@ impl Probabilistic {
             "choose a smaller --growth, or fewer --max-rounds"
         };
         Err(Failure::Usage(format!(
-            "K would grow to {greatest}, which takes the square of that in messages, more than memory has room for beyond {MOST_AT_ONCE}: {remedy}"
+            "K would grow to {greatest}. A round takes K^2 messages, which do not fit in memory \
+             above K {MOST_AT_ONCE}: {remedy}"
         )))
     }
 
@@ -280,14 +284,17 @@ impl Probabilistic {
         // member is known to no other.
         let known_to_some = ((all.ln() + 3.0) / others).min(1.0);
         let why = match view {
-            _ if members > 1 && view * others < 1.0 => ": they would know less than one other each",
+            _ if members > 1 && view * others < 1.0 => {
+                ": each would know less than one other \
+                member"
+            }
             _ if view < quick => " in some minutes",
             _ => return Ok(()),
         };
         let least = rounded_up(quick.max(known_to_some));
         Err(Failure::Usage(format!(
-            "--view {view} is too little for {members} members to be counted{why}. Choose {least} or more with --group-size \
-             estimate, or --group-size known"
+            "--view {view} is too small to count {members} members{why}. Choose {least} or more \
+             with --group-size estimate, or --group-size known"
         )))
     }
 

@@ -196,7 +196,7 @@ fn cost(election: &ChangRoberts) -> Result<theory::RingCost, Failure> {
         )),
         (true, true, Order::Random) => Ok(theory::chang_roberts_literal(members.into())),
         (true, _, _) => {
-            Err(no_closed_form("with --literal, save for --initiators all --order random"))
+            Err(no_closed_form("with --literal, except --initiators all --order random"))
         }
     }
 }
@@ -259,7 +259,8 @@ impl Described for ModifiedRing {
         let most = MOST_LIST_ENTRIES / u64::from(members);
         if starters > most {
             return Err(Failure::Usage(format!(
-                "{starters} --initiators would send as many lists of up to {members} members: choose from 1 to {most}"
+                "--initiators {starters} would send that number of lists of up to {members} \
+                 members at once: choose from 1 to {most}"
             )));
         }
         simulation.elect(self, *self)

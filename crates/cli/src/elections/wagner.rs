@@ -114,7 +114,7 @@ const RAREST: f64 = 1e-300;
 fn rarely(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(chance) if (RAREST..1.0).contains(&chance) => Ok(chance),
-        _ => Err(format!("choose a probability from {RAREST:e} on, below 1")),
+        _ => Err(format!("choose a probability of at least {RAREST:e} and below 1")),
     }
 }
 
@@ -241,7 +241,7 @@ impl WagnerOptions {
         };
         if let Some(place) = (0..members).find(|place| segments(*place) > 1) {
             return Err(Failure::Usage(format!(
-                "--cheat names member {place} twice: each cheats in one way"
+                "--cheat names member {place} twice: a member cheats in one way only"
             )));
         }
         match (0..members).filter(|place| segments(*place) == 0).count() {
@@ -288,7 +288,8 @@ impl Wagner {
         let fewest = self.ring.fewest();
         if self.members < fewest {
             return Err(Failure::Usage(format!(
-                "--members {} is too few for a draw, as nobody can be held to a flip: choose {fewest} or more",
+                "--members {} is too few for a draw, because no member can be bound to its flip: \
+                 choose {fewest} or more",
                 self.members
             )));
         }
@@ -345,7 +346,8 @@ impl Described for Wagner {
         };
         let cheat = self.show_cheaters().map(|it| format!(", cheat {it}"));
         let few = if self.members < self.ring.fewest() {
-            " (honest ones: they are too few to be held to a flip, and hold no draw)"
+            " (all honest: so few members cannot be bound to their flips, so agents hold no such \
+             draw)"
         } else {
             ""
         };

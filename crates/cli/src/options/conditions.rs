@@ -234,12 +234,12 @@ impl ConditionsExt for Conditions {
         } else if self.detection.is_some() {
             ("--detect", "have no views")
         } else if network.unicast_loss > 0.0 && network.unicast_loss != network.multicast_loss {
-            ("--unicast-loss", "multicast all they say")
+            ("--unicast-loss", "multicast all their messages")
         } else {
             return Ok(());
         };
         Err(Failure::Usage(format!(
-            "{option} changes nothing for {protocol}, whose members {reason}: leave it out"
+            "{option} has no effect for {protocol}, whose members {reason}: leave {option} out"
         )))
     }
 
@@ -247,7 +247,8 @@ impl ConditionsExt for Conditions {
         let network = &self.network;
         let Delay::Constant(delay) = network.delay else {
             return Err(Failure::Usage(format!(
-                "{protocol} cannot be simulated with delays that vary: choose one, as in --delay 100ms"
+                "{protocol} cannot be simulated with delays that vary: choose a constant, as in \
+                 --delay 100ms"
             )));
         };
         require_unasked(
@@ -290,7 +291,7 @@ impl ConditionsExt for Conditions {
 pub(crate) fn require_unasked(protocol: &str, options: &[(&str, bool)]) -> Result<(), Failure> {
     match options.iter().find(|(_, is_asked_for)| *is_asked_for) {
         Some((option, _)) => Err(Failure::Usage(format!(
-            "{protocol} cannot be simulated with {option}: leave it out"
+            "{protocol} cannot be simulated with {option}: leave {option} out"
         ))),
         None => Ok(()),
     }

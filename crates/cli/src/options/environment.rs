@@ -57,7 +57,7 @@ pub(crate) fn name_variable(mut error: clap::Error) -> clap::Error {
     if error.kind() == ErrorKind::InvalidUtf8
         && let Some(variable) = not_text()
     {
-        let what = format!("{variable} is not text in UTF-8: write it anew\n");
+        let what = format!("{variable} is not UTF-8 text: set it again\n");
         return clap::Error::raw(ErrorKind::InvalidUtf8, what);
     }
     if let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) {
@@ -101,9 +101,9 @@ fn warning(name: &str) -> Option<String> {
     // The common prefix says nothing about similarity.
     let remedy = match nearest(rest, known.iter().filter_map(|it| it.strip_prefix(PREFIX))) {
         Some(nearest) => format!("did you mean {PREFIX}{nearest}?"),
-        None => "`hustings agent --help` names those that there are".to_owned(),
+        None => "`hustings agent --help` lists the variables".to_owned(),
     };
-    Some(format!("{name} is no variable of hustings and has no effect: {remedy}"))
+    Some(format!("{name} is not a variable of hustings and has no effect: {remedy}"))
 }
 
 #[cfg(test)]
@@ -146,9 +146,12 @@ mod tests {
         for (name, remedy) in [
             ("HUSTINGS_GRUOP", "did you mean HUSTINGS_GROUP?"),
             ("HUSTINGS_KEYFILE", "did you mean HUSTINGS_KEY_FILE?"),
-            ("HUSTINGS_COLOUR", "`hustings agent --help` names those that there are"),
+            ("HUSTINGS_COLOUR", "`hustings agent --help` lists the variables"),
         ] {
-            let expected = format!("{name} is no variable of hustings and has no effect: {remedy}");
+            let expected = format!(
+                "{name} is not a variable of hustings and has no effect: \
+                                    {remedy}"
+            );
             assert_eq!(warning(name), Some(expected));
         }
     }

@@ -49,7 +49,7 @@ impl Named for BullyInitiator {
         (
             Self::SecondHighest,
             "second-highest",
-            "The best but one: with the leader down, the one that will win",
+            "The second best member: with the leader down, it will win",
         ),
         (Self::Random, "random", "Any one member that is up"),
         (Self::All, "all", "Every member, at once"),
@@ -58,24 +58,25 @@ impl Named for BullyInitiator {
 
 impl Named for Order {
     const NAMES: Names<Self> = &[
-        (Self::Random, "random", "Anywhere: theory gives the mean over all orders"),
-        (Self::Best, "best", "Where the election costs least"),
-        (Self::Worst, "worst", "Where the election costs most"),
+        (Self::Random, "random", "Random: theory gives the mean over all orders"),
+        (Self::Best, "best", "The order in which the election costs least"),
+        (Self::Worst, "worst", "The order in which the election costs most"),
         (
             Self::Ascending,
             "ascending",
-            "Each better than the one before, as in the slides' examples; the first members start. For scenarios that name members",
+            "Each member better than its predecessor, as in the slides' examples; the first \
+             members start. For scenarios that name members",
         ),
     ];
 }
 
 impl Named for Reports {
     const NAMES: Names<Self> = &[
-        (Self::Trusted, "believed", "Believes it, as in the sources"),
+        (Self::Trusted, "believed", "The receiver believes it, as in the sources"),
         (
             Self::CheckedAgainstView,
             "checked",
-            "Refuses to name who is gone, or worse than the leader it sees",
+            "The receiver refuses a leader that is gone, or worse than the leader that it sees",
         ),
     ];
 }
@@ -87,7 +88,8 @@ impl Named for PriorityKind {
         (
             Self::Priority,
             "priority",
-            "The greater priority, 0 to 255, drawn anew for each run; of equals the lower identity",
+            "The greater priority, 0 to 255, drawn anew for each run; between equals the lower \
+             identity",
         ),
     ];
 }
@@ -105,7 +107,8 @@ impl Named for Takeover {
         (
             Self::Never,
             "never",
-            "It follows: a leader that was unchallenged for T_S + T_A stays until it is missed. If there are two, as after a partition, the one with more followers stays",
+            "It follows: a leader that was unchallenged for T_S + T_A stays until members miss \
+             it. If there are two, as after a partition, the leader with more followers stays",
         ),
     ];
 }
@@ -142,16 +145,13 @@ impl Named for Recall {
 
 impl Named for ReplyRule {
     const NAMES: Names<Self> = &[
-        (Self::Worse, "worse", "Members whose choice is worse"),
-        (
-            Self::Once,
-            "once",
-            "Also members whose choice is the same, but each only once in a round",
-        ),
+        (Self::Worse, "worse", "Members with a worse choice"),
+        (Self::Once, "once", "Also members with the same choice, but each only once in a round"),
         (
             Self::Literal,
             "literal",
-            "All members, as in the paper's figure 3: two that agree tell each other so until time is up",
+            "All members, as in the paper's figure 3: two members that agree reply to each other \
+             until time is up",
         ),
     ];
 }
@@ -162,7 +162,8 @@ impl Named for Introduction {
         (
             Self::Multicast,
             "multicast",
-            "Each multicasts its first choice: about K more multicasts in a round, however small the views are",
+            "Each member multicasts its first choice: about K more multicasts in a round, for \
+             any size of view",
         ),
     ];
 }
@@ -173,7 +174,8 @@ impl Named for Search {
         (
             Self::Guarded,
             "guarded",
-            "As in agents: by the replies to all draws together, and hosts that have missed calls lower it by themselves; host by host",
+            "As in agents: from the replies to all draws together; hosts that have missed calls \
+             lower it by themselves, each for itself",
         ),
     ];
 }
@@ -190,7 +192,8 @@ impl Named for Compare {
         (
             Self::Strict,
             "strict",
-            "As printed: when t is greater, or less. A half then takes three flips where one is enough",
+            "As printed: when t is greater, or less. A probability of one half then takes three \
+             flips, although one is enough",
         ),
         (Self::NonStrict, "nonstrict", "As soon as t can no longer be less, or greater"),
     ];
@@ -212,7 +215,8 @@ impl Named for Selection {
         (
             Self::Proportional,
             "proportional",
-            "Either part, with a probability equal to its share of them: fair, however members flip",
+            "Either part, with a probability equal to its share of the members: fair for any \
+             flips of the members",
         ),
         (
             Self::Parity,

@@ -28,7 +28,8 @@ pub(crate) fn seats(text: &str, most_seats: u32) -> Result<(u32, u32), String> {
 /// The error if --depth is given with an algorithm without memory.
 pub(crate) fn no_depth(algorithm: &impl ValueEnum) -> String {
     format!(
-        "--depth is how many rounds hosts of --algorithm history remember: those of {} remember none",
+        "--depth is the number of rounds that hosts of --algorithm history remember: hosts of {} \
+         remember none",
         name_of(algorithm)
     )
 }

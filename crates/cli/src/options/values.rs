@@ -64,7 +64,7 @@ fn uniform(range: &str) -> Result<Delay, String> {
     let (from, to) = (duration(from)?, some_time(to)?);
     if from > to {
         return Err(format!(
-            "the range {from}..{to} is empty: the first must not exceed the second"
+            "the range {from}..{to} is empty: the first value must not be above the second"
         ));
     }
     Ok(Delay::Uniform { from, to })
@@ -150,7 +150,10 @@ mod tests {
             ("exponential:0s", "too short: choose 1ns or more"),
             ("lognormal:0s:1", "too short: choose 1ns or more"),
             ("uniform:1s", "not a range: write uniform:50ms..150ms"),
-            ("uniform:2s..1s", "the range 2s..1s is empty: the first must not exceed the second"),
+            (
+                "uniform:2s..1s",
+                "the range 2s..1s is empty: the first value must not be above the second",
+            ),
             (
                 "lognormal:1s",
                 "sigma is missing: write the median and sigma, as in lognormal:100ms:0.5",

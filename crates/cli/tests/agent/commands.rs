@@ -70,23 +70,23 @@ impl<'a> Story<'a> {
             (self.dead, self.killed) = (self.leader.take(), Some(self.at));
             return None;
         }
-        if let Some(next) = what.strip_prefix("the four others all name ") {
+        if let Some(next) = what.strip_prefix("the other four all name ") {
             self.span(what, " after the kill");
             self.named = Some((name(next), self.at));
             return None;
         }
-        if what.ends_with(" is started again") {
+        if what.ends_with(" starts again") {
             assert_eq!(Some(name(what)), self.dead.take(), "{told}");
             return None;
         }
-        if what.contains(" is asked to stop (SIGTERM)") {
+        if what.contains(" gets SIGTERM: ") {
             assert_eq!(Some(name(what)), self.leader, "the leader is asked: {told}");
             (self.dead, self.killed) = (self.leader.take(), None);
             return None;
         }
         let leader = match what.strip_prefix("all five name ") {
             Some(leader) => {
-                let follows = what.ends_with("a leader that works is not unseated");
+                let follows = what.contains("a working leader is not replaced");
                 assert_eq!(follows, Some(name(leader)) == self.leader, "{told}");
                 name(leader)
             }
@@ -127,10 +127,11 @@ impl<'a> Story<'a> {
     #[track_caller]
     fn check_sum(&self, fences: &[u64]) {
         let told = self.told;
-        let (story, sum) = told.split_once("\nNew leader, with tenure,").expect("it sums up");
+        let (story, sum) =
+            told.split_once("\nTime until every survivor knew ").expect("it sums up");
         for (row, words) in [
             ("after the leader was killed", " after the kill"),
-            ("of that, until it was noticed", " after the kill;"),
+            ("of that, until they noticed", " after the kill;"),
             ("after the leader left", " after the signal"),
         ] {
             let row = sum.lines().find_map(|it| it.trim().strip_prefix(row));

@@ -88,7 +88,7 @@ fn centre_reports_too_few_hosts_and_yields_only_to_a_lasting_centre() {
     first.until_said_containing("1 host is there, and at least 2 seats have to be filled");
     let once = format!("{council} --seats 1 --once --log off");
     let refused = hustings(&format!("{once} --name guest"));
-    let said = format!("a centre, `first`, stands for group `{group}`");
+    let said = format!("another centre, `first`, already serves group `{group}`");
     assert_eq!(refused.code, Some(1), "{}", refused.printed);
     assert!(refused.said.contains(&said), "{}", refused.said);
     let mut second = process::start(&format!("{council} --name second --seats 1"));

@@ -199,7 +199,7 @@ fn other_user_of_this_host_may_read_and_may_not_command() {
 
     let refused = as_nobody(&step_down);
     assert_eq!(refused.code, Some(1), "{}", refused.said);
-    let why = "only root and the user who runs the agent may steer it: try again with sudo";
+    let why = "only root and the user who runs the agent may give it commands: try again with sudo";
     assert!(refused.said.contains(why), "{}", refused.said);
 
     // If file permissions let others in, the agent itself still checks the user.
@@ -326,7 +326,7 @@ fn follower_refuses_to_step_down_and_names_the_leader() {
     step_down(&alpha).text();
     beta.until("beta leads", |line| line["leads"] == true);
     let said = step_down(&alpha).text(); // for a longer time
-    let is_told = said.contains("was out of elections already, for 59 min");
-    assert!(is_told && said.contains("from now on for 3600s"), "{said}");
+    let is_told = said.contains("was already out of elections, for 59 min");
+    assert!(is_told && said.contains("now out of elections for 3600s"), "{said}");
     beta.stop();
 }

@@ -116,9 +116,9 @@ fn mistyped_voter_list_is_not_taken_for_an_established_group() {
     let _blank = process::member(&format!("--http off {}", scene.options("b")));
     let mistyped = scene.options("a").replace("a,b,c", "a,b,d");
     let init = hustings(&format!("voter init --new {mistyped}"));
-    let says = "`b`, which goes by another list of voters, runs: all members of group";
+    let says = "`b` runs with another list of voters: all members of group";
     assert_refused(&init, says);
-    assert_refused(&init, "Compare its voters with those given here (a, b, d)");
+    assert_refused(&init, "Compare its voters with the voters given here (a, b, d)");
     assert!(!init.said.contains("not new"), "{}", init.said);
     assert!(!scene.file("a").exists());
     let said = hustings(&format!("voter init --new {}", scene.options("a"))).text();
@@ -204,7 +204,7 @@ fn voter_is_not_initialised_while_an_unproven_member_claims_tenure() {
         let init =
             replaying(&recorded, &address, || hustings(&format!("voter init {options} {how}")));
         let (leader, fence) = (led["leader"].as_str().expect("a name"), &led["fence"]);
-        assert_refused(&init, &format!("`{leader}` of group `{}` is heard", scene.group));
+        assert_refused(&init, &format!("`{leader}` of group `{}` sends from", scene.group));
         assert_refused(&init, &format!("it holds tenure with fence {fence}, but it has not"));
         assert_refused(&init, "an old recording of it is being replayed: stop");
         assert!(!scene.file("c").exists());

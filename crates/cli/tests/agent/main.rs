@@ -37,14 +37,14 @@ fn status_watch_and_step_down_talk_to_a_running_agent() {
     beta.until("beta follows", |line| line["leader"] == "alpha" && line["leads"] == false);
 
     let said = hustings(&format!("step-down --http {http} --group {group} --for 1h")).text();
-    assert_eq!(said, format!("group {group}: stepped down, and out of elections for 3600s\n"));
+    assert_eq!(said, format!("group {group}: stepped down; out of elections for 3600s\n"));
     beta.until("beta leads", |line| line["leader"] == "beta" && line["leads"] == true);
     watch.until("alpha gave up", |line| line["leader"].is_null() && line["changes"] == 2);
 
     assert_eq!(alpha.stop(), Some(0));
-    watch.until_said(&format!("the agent at {http} went away: waiting for it"));
+    watch.until_said(&format!("the agent at {http} does not answer: waiting for it"));
     let mut alpha = process::agent(&group, "alpha", &http);
-    watch.until_said(&format!("the agent at {http} is back"));
+    watch.until_said(&format!("the agent at {http} answers again"));
     watch.until("a leader", |line| line["leader"]["name"].is_string());
     assert_eq!(beta.stop(), Some(0));
     alpha.until("alpha leads again", |line| line["leads"] == true);
@@ -81,7 +81,7 @@ fn status_shows_the_group_size_and_the_size_of_the_partial_view() {
         let k = &status["groups"][0]["k"];
         let text = hustings(&format!("status --http {http}")).text();
         let (_, told) = text.split_once("  members   ").expect("a line");
-        let expected = format!("about {size}, of whom this one knows 1 of at most 8");
+        let expected = format!("about {size}; this member knows 1, of at most 8");
         assert!(told.starts_with(&expected), "{text}");
         assert!(told.contains(&format!("  relaying  K {k}; measured: ")), "{text}");
     }
@@ -96,7 +96,7 @@ fn watch_prints_one_sentence_per_change() {
     let mut watch = process::start(&format!("watch --http {http}"));
     watch.until_printed(&format!("group {group}: alpha leads (this member)"));
     hustings(&format!("step-down --http {http} --group {group}")).text();
-    watch.until_printed(&format!("group {group}: nobody leads"));
+    watch.until_printed(&format!("group {group}: no leader"));
 }
 
 #[test]

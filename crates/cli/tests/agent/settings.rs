@@ -79,7 +79,7 @@ fn generated_key_file_is_readable_by_its_owner_only() {
     let mode = fs::metadata(&path).expect("it was made").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let key = fs::read_to_string(&path).expect("it is ours");
-    refused(&make(), 2, "there is a file already, and its key may be in use");
+    refused(&make(), 2, "the file exists, and its key may be in use");
     assert_eq!(fs::read_to_string(&path).expect("it is ours"), key);
     assert!(key.len() == 65 && key.trim_end().bytes().all(|it| it.is_ascii_hexdigit()));
     let agent = format!(
@@ -127,7 +127,11 @@ fn second_agent_on_one_http_address_is_refused() {
     let mut alpha = process::agent(&process::group("first"), "alpha", "127.0.0.1:0");
     let http = alpha.http();
     let second = hustings(&format!("agent --group second --bind 127.0.0.1:0 --http {http}"));
-    refused(&second, 1, "does another agent run here? choose another with --http, or --http off");
+    refused(
+        &second,
+        1,
+        "another agent may use it: choose another address with --http, or --http off",
+    );
     assert_eq!(alpha.stop(), Some(0));
     let nobody = hustings(&format!("status --http {http}"));
     refused(
@@ -174,9 +178,14 @@ fn invalid_value_of_a_variable_is_reported_with_its_name() {
             "HUSTINGS_HTTP",
             "off",
             "status",
-            "error: invalid value 'off' for 'HUSTINGS_HTTP': an agent that does not listen for HTTP cannot be asked: start it with an address, as in --http 127.0.0.1:7480, and ask there\n",
+            "error: invalid value 'off' for 'HUSTINGS_HTTP': an agent that does not listen for HTTP cannot answer: start it with an address, as in --http 127.0.0.1:7480, and give the same address here\n",
         ),
-        ("HUSTINGS_GROUP", "a/b", "step-down", "error: HUSTINGS_GROUP `a/b` is no group's name"),
+        (
+            "HUSTINGS_GROUP",
+            "a/b",
+            "step-down",
+            "error: HUSTINGS_GROUP `a/b` is not the name of a group",
+        ),
     ] {
         let outcome = finish(command(arguments).env(variable, value));
         refused(&outcome, 2, complaint);
@@ -208,7 +217,7 @@ fn misspelt_variable_causes_a_warning() {
     for arguments in ["agent", "run -- true"] {
         let outcome = finish(command(arguments).envs(environment));
         refused(&outcome, 2, "error: no group to be a member of");
-        let warning = "warning: HUSTINGS_GRUOP is no variable of hustings and has no effect: did you mean HUSTINGS_GROUP?";
+        let warning = "warning: HUSTINGS_GRUOP is not a variable of hustings and has no effect: did you mean HUSTINGS_GROUP?";
         assert_eq!(outcome.said.lines().next(), Some(warning));
         assert_eq!(outcome.said.matches("warning: ").count(), 1);
     }
@@ -221,7 +230,7 @@ fn variable_that_is_not_text_is_named() {
     // A file name may be any bytes.
     line.env("HUSTINGS_KEY_FILE", nonsense);
     let outcome = finish(line.env("HUSTINGS_BIND", nonsense));
-    refused(&outcome, 2, "error: HUSTINGS_BIND is not text in UTF-8: write it anew\n");
+    refused(&outcome, 2, "error: HUSTINGS_BIND is not UTF-8 text: set it again\n");
     let outcome = finish(line.args(["--bind", "127.0.0.1:0", "--name"]).arg(nonsense));
     refused(&outcome, 2, "one or more arguments");
 }

@@ -188,7 +188,7 @@ fn invalid_voter_options_are_refused_with_the_reason() {
         assert_eq!(outcome.code, Some(2), "{}", outcome.said);
         outcome.said
     };
-    assert!(wrong("--name a", "--name z").contains("no voter of group"));
+    assert!(wrong("--name a", "--name z").contains("is not a voter of group"));
     let even = wrong("a,b,c", "a,b,c,d");
     let said =
         "4 voters (a, b, c, d): name an odd number of them, 1 to 63 (--voters, or voters = [..])";
@@ -227,14 +227,14 @@ fn unwritable_state_directory_is_reported_with_the_remedy() {
     };
     let absent = scene.home.join("absent").display().to_string();
     let (shown, made) = show(&absent);
-    assert_refused(&shown, "see `hustings voter init --help`");
+    assert_refused(&shown, "`hustings voter init --help`");
     assert!(made.text().contains("begins at counter 0"));
     // No user, not even root, can create files in /sys.
     for (state, words) in [
-        (file.display().to_string(), "something on that path is a file: name a directory (--state"),
+        (file.display().to_string(), "a part of that path is a file: give a directory (--state"),
         (
             format!("{}/below", file.display()),
-            "something on that path is a file: name a directory (--state",
+            "a part of that path is a file: give a directory (--state",
         ),
         ("/sys/hustings".to_owned(), "(--state, or state = \"..\")"),
         ("/sys".to_owned(), "(--state, or state = \"..\")"),
@@ -247,7 +247,10 @@ fn unwritable_state_directory_is_reported_with_the_remedy() {
     assert_refused(&scene.init("a", "--new"), "is not a file of Hustings");
     fs::remove_file(scene.file("a")).expect("it is there");
     fs::create_dir(scene.file("a")).expect("directories can be made");
-    assert_refused(&scene.init("a", "--new"), "is a directory: move it away");
+    assert_refused(
+        &scene.init("a", "--new"),
+        "a directory is where the voter's file belongs: move the directory away",
+    );
 }
 
 /// A voter that queries the others before it begins anew does not vote, and leaves its file alone.
@@ -371,7 +374,7 @@ fn init_beside_other_keys_warns_and_can_be_repeated_with_the_right_key() {
     assert_eq!(made.text(), "");
     let another = format!("--key-file {} --within 1s", key.display());
     fs::remove_file(scene.file("a")).expect("it is there");
-    let warning = "frames were heard under keys that are not this group's";
+    let warning = "frames arrived under keys that are not this group's";
     assert_refused(&scene.init("a", &another), warning);
     let begun = scene.init("a", &format!("--new {another}"));
     assert!(begun.said.contains(warning), "{}", begun.said);
@@ -403,10 +406,8 @@ fn init_with_another_voter_list_is_refused_while_the_old_one_runs() {
         {
             let init = hustings(&format!("voter init {} {how}", by("e", other)));
             let says = match holds {
-                true => {
-                    "`a`, which goes by another list of voters, runs, and holds tenure with fence 1"
-                }
-                false => "`a`, which goes by another list of voters, runs:",
+                true => "`a` runs with another list of voters and holds tenure with fence 1",
+                false => "`a` runs with another list of voters:",
             };
             assert_refused(&init, says);
             assert!(!scene.file("e").exists(), "{other} {how}");
@@ -527,6 +528,6 @@ fn tenure_is_transferred_to_the_named_member() {
     // The third member is known, and dead.
     let (http, dead) = (agents[(place + 1) % 3].http(), (place + 2) % 3);
     agents[dead].kill();
-    let said = format!("but `{}` has not said within 3s that it has tenure", NAMES[dead]);
+    let said = format!("but `{}` did not confirm within 3s that it has tenure", NAMES[dead]);
     assert_refused(&step_down(&http, NAMES[dead]), &said);
 }

@@ -101,7 +101,8 @@ impl Drawn {
         assert_eq!(open.weight, Weight::Open, "{accused:?}");
         let (active, rest) = open
             .what
-            .split_once(", who were active, flipped alike 16 times in a row")
+            .strip_prefix("the active members ")
+            .and_then(|it| it.split_once(" flipped the same coin 16 times in a row"))
             .unwrap_or_else(|| panic!("{accused:?}"));
         let active: Vec<&str> = active.split(" and ").collect();
         assert!(active.len() > 1, "{accused:?}");
@@ -124,7 +125,7 @@ impl Drawn {
             assert_eq!(finding.who, [format!("m{SEAT}")], "{found:?}");
         }
         let conduct = |it: &Finding| {
-            let mut words = ["did not keep to the protocol"].iter().chain(breach);
+            let mut words = ["broke the protocol"].iter().chain(breach);
             words.all(|words| it.what.contains(words))
         };
         assert!(proven.into_iter().any(conduct), "{found:?}");

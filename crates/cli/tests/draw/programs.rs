@@ -136,7 +136,7 @@ impl Type {
             findings(&found).filter(|it| it["weight"] == "proven" && it["who"] == json!([cheater]));
         let what = proven.filter_map(|it| it["what"].as_str());
         let is_shown = |what: &str| {
-            let mut words = ["did not keep to the protocol"].iter().chain(self.breach);
+            let mut words = ["broke the protocol"].iter().chain(self.breach);
             words.all(|words| what.contains(words))
         };
         assert_eq!(what.filter(|it| is_shown(it)).count(), 1, "{}: {found}", self.cheat);

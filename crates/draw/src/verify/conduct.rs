@@ -51,7 +51,7 @@ fn replay<'r>(ring: &'r Ring, reading: &Reading) -> Result<Replay<'r>, String> {
     // The last entry is the holder's own statement, before which no effect may be outstanding.
     for (line, entry) in reading.lines.iter().zip(&reading.entries) {
         let taken = replay.take(entry);
-        taken.map_err(|what| format!("did not keep to the protocol: line {line}: {what}"))?;
+        taken.map_err(|what| format!("broke the protocol: line {line}: {what}"))?;
     }
     Ok(replay)
 }
@@ -85,7 +85,7 @@ impl Replay<'_> {
             Entry::Silence => {
                 self.settle()?;
                 if self.ring_driver.due().is_none() {
-                    return Err("it complains of silence where no answer was due".to_owned());
+                    return Err("it complains of silence although no answer was due".to_owned());
                 }
                 let done = self.ring_driver.time_out(now);
                 self.expect(done)
@@ -122,7 +122,7 @@ impl Replay<'_> {
                 self.settle()?;
                 match self.verdict {
                     Some(verdict) if verdict == statement.verdict => Ok(()),
-                    _ => Err("it signed something else than what it saw".to_owned()),
+                    _ => Err("it signed something other than what it saw".to_owned()),
                 }
             }
             Entry::Statement(_) => Ok(()),

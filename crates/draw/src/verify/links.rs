@@ -77,7 +77,9 @@ fn check_link(ring: &Ring, sender: &Reading, side: Side, receiver: &Reading) -> 
         if sender.entries.get(at) != Some(&sent) || sender.heads.get(at) != Some(&signed.head) {
             let number = signed.number;
             let what = format!(
-                "signed {} for {other}, message {number} on their link, after another history than the transcript that it hands in: that was made up afterwards",
+                "signed {} for {other}, message {number} on their link, after a history that \
+                 differs from the transcript that it hands in: that transcript was made up \
+                 afterwards",
                 show(signed.message)
             );
             return Some(Finding::proven(name, what));
@@ -91,7 +93,8 @@ fn check_link(ring: &Ring, sender: &Reading, side: Side, receiver: &Reading) -> 
 pub(super) fn cut_off(name: &str, holder: &Reading) -> Finding {
     let entries = holder.entries.len();
     let what = format!(
-        "signed more than the {entries} entries of the transcript that is handed in: it was cut off"
+        "signed more than the {entries} entries of the transcript that it hands in: that \
+         transcript was cut off"
     );
     Finding::unanswered(name, what)
 }
@@ -182,7 +185,7 @@ impl<'r> Gap<'r> {
                     return None;
                 }
                 let what = format!(
-                    "in Basic round {}, {taker} got {} where {giver} had sent {}",
+                    "in Basic round {}, {taker} received {} where {giver} had sent {}",
                     round + 1,
                     show(out),
                     into.map_or("nothing yet", show),
@@ -218,15 +221,16 @@ impl<'r> Gap<'r> {
                     .map(|it| format!("\"{}\"", in_words(self.ring, it)))
                     .collect();
                 format!(
-                    "said that there is a fault, and signed why, but do not show it: {}",
+                    "reported a fault and signed the reason, but do not show it: {}",
                     reasons.join(" and ")
                 )
             }
-            (true, false) => "said that there is a fault, and do not show why".to_owned(),
+            (true, false) => "reported a fault, and do not show the reason".to_owned(),
             // The message went in at one end because it came out at the other, perhaps after it had
             // gone round the ring.
             (true, true) => {
-                "passed on a fault message, or began it: only their transcripts can tell".to_owned()
+                "passed on a fault message, or began it: only their transcripts can show which"
+                    .to_owned()
             }
             (false, _) => return None,
         };

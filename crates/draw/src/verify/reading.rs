@@ -44,7 +44,7 @@ pub(super) enum Unusable {
     #[error("it is empty")]
     Empty,
     /// A line is not an entry.
-    #[error("line {line}: not an entry of a transcript: {why}")]
+    #[error("line {line}: this is not an entry of a transcript: {why}")]
     Line {
         /// The line, counted from 1.
         line: usize,
@@ -52,7 +52,7 @@ pub(super) enum Unusable {
         why: String,
     },
     /// An entry is in the wrong position.
-    #[error("line {line}: {what}: it was edited")]
+    #[error("line {line}: {what}: the file was edited")]
     Misplaced {
         /// The line.
         line: usize,
@@ -64,7 +64,8 @@ pub(super) enum Unusable {
     Version(u32),
     /// The transcript belongs to another draw.
     #[error(
-        "it is of draw {number} for {draw} on another ring, or with other rules: its ring's digest is {ring}"
+        "it belongs to draw {number} for {draw} on another ring, or with other rules: the digest \
+         of its ring is {ring}"
     )]
     OtherDraw {
         /// The name of that draw.
@@ -75,11 +76,12 @@ pub(super) enum Unusable {
         ring: Digest,
     },
     /// The holder is not on the ring.
-    #[error("it is of {0}, who is no member of this ring")]
+    #[error("it belongs to {0}, which is not a member of this ring")]
     NoMember(String),
     /// A signature is invalid.
     #[error(
-        "line {line}: the signature of {of} does not fit: it was edited, or the ring file has another key for {of}"
+        "line {line}: the signature of {of} does not fit: the file was edited, or the ring file \
+         has another key for {of}"
     )]
     Signature {
         /// The line.
@@ -88,7 +90,7 @@ pub(super) enum Unusable {
         of: String,
     },
     /// The holder signed other entries.
-    #[error("line {line}: what {of} signed is not what stands before it: it was edited")]
+    #[error("line {line}: {of} did not sign the lines before this one: the file was edited")]
     Edited {
         /// The line of the signature.
         line: usize,
@@ -108,7 +110,12 @@ pub(super) enum Unusable {
 fn beyond(line: Option<usize>) -> String {
     line.map_or_else(
         || ": it ends before the draw did, or was cut off".to_owned(),
-        |line| format!(" beyond line {line}: it was cut off after that, or something was added"),
+        |line| {
+            format!(
+                " beyond line {line}: the file was cut off after that line, or lines were \
+                        added"
+            )
+        },
     )
 }
 
@@ -261,7 +268,13 @@ impl<'r> Reader<'r> {
         let misplaced = |at, what| Unusable::Misplaced { line: line_of(&lines, at), what };
         let header = match entries.first() {
             Some(Entry::Transcript(header)) => header.clone(),
-            Some(_) => return Err(misplaced(0, "a transcript begins by saying of what")),
+            Some(_) => {
+                return Err(misplaced(
+                    0,
+                    "the transcript does not begin with the entry \
+                that names its draw",
+                ));
+            }
             None => return Err(Unusable::Empty),
         };
         let Header {
@@ -276,7 +289,7 @@ impl<'r> Reader<'r> {
         }
         let place = ring.place_of(&member).ok_or(Unusable::NoMember(member))?;
         let Some(Entry::Met(seated)) = entries.get(1) else {
-            return Err(misplaced(1, "it does not go on to say who was there"));
+            return Err(misplaced(1, "the second entry does not list the members present"));
         };
         let session = attestation::session(ring, digest, seated);
         let session = session.ok_or_else(|| {
@@ -286,7 +299,7 @@ impl<'r> Reader<'r> {
                 Some((member, _)) => {
                     Unusable::Signature { line: line_of(&lines, 1), of: member.name.clone() }
                 }
-                None => misplaced(1, "not everybody was there, or linked to the next"),
+                None => misplaced(1, "a member was not there, or not linked to the next"),
             }
         })?;
         let mut chain = Chain::new();
@@ -334,7 +347,7 @@ impl<'r> Reader<'r> {
         let from = self.ring.neighbour(to, side);
         let sender = self.ring.member(from);
         if !self.last_heard[side].is_before(signed) {
-            return Err(self.misplaced(at, "a message is missing, or heard twice"));
+            return Err(self.misplaced(at, "a message is missing, or was received twice"));
         }
         self.last_heard[side].advance(signed);
         match signed.is_by(&sender.key, &LinkDirection { session, from, to }) {
@@ -410,7 +423,7 @@ fn read_entry(line: usize, text: &[u8]) -> Result<Entry, Unusable> {
     match entry.line() == text {
         true => Ok(entry),
         false => {
-            Err(Unusable::Misplaced { line, what: "this is not how the program writes that entry" })
+            Err(Unusable::Misplaced { line, what: "the program writes this entry in another way" })
         }
     }
 }

@@ -90,8 +90,10 @@ impl<'r> Statements<'r> {
         if entries >= holder.entries.len() as u64 {
             return Some(cut_off(name, holder));
         }
-        let what =
-            format!("signed another transcript of {entries} entries than the one that it hands in");
+        let what = format!(
+            "signed a transcript of {entries} entries that differs from the one that it \
+                     hands in"
+        );
         Some(Finding::proven(name, what))
     }
 
@@ -117,13 +119,15 @@ impl<'r> Statements<'r> {
             .map(|it| format!("\"{}\"", verdict_in_words(self.ring, it)))
             .collect();
         let what =
-            format!("signed several results where there can be one: {}", signed.join(" and "));
+            format!("signed several results where there can be only one: {}", signed.join(" and "));
         (!is_honest).then(|| Finding::proven(self.ring.name(place), what))
     }
 
     fn withdrawal(&self, place: u32) -> Option<Finding> {
         let fault = self.fault_of(place)?;
-        let what = "withdrew before the draw was over, by its own word: stopped, or its host failed it (a disk, randomness); whatever the reason, it is a veto".to_owned();
+        let what = "withdrew before the draw ended, as it reports itself: it was stopped, or its \
+                    host failed (disk, randomness). For any reason, that is a veto"
+            .to_owned();
         (fault.cause == FaultCause::Withdrawn).then(|| Finding::proven(self.ring.name(place), what))
     }
 
@@ -149,7 +153,8 @@ impl<'r> Statements<'r> {
         let alone = alone.map(|(place, stages)| {
             let in_a_row = in_a_row(stages);
             let what = format!(
-                "signed that all active members flipped alike {in_a_row}, which no transcript shows"
+                "signed that all active members flipped the same coin {in_a_row}, which no \
+                 transcript shows"
             );
             Finding::unanswered(self.ring.name(place), what)
         });
@@ -164,7 +169,9 @@ impl<'r> Statements<'r> {
         // An honest member reported it, so the number is at least 1.
         let chance = false_alarm(self.ring.members.len(), StallLimit::new(stages));
         Finding::open(format!(
-            "{active}, who were active, flipped alike {in_a_row}, which ends a draw: chance, by which honest draws end so with a probability of {chance:.1e}, or two or more who conspire, and then one of them at least was active"
+            "the active members {active} flipped the same coin {in_a_row}, which ends a draw. \
+             This was chance, which ends an honest draw so with probability {chance:.1e}, or two \
+             or more members conspired, and at least one of them was active"
         ))
     }
 
@@ -195,7 +202,8 @@ impl<'r> Statements<'r> {
         };
         let leader = self.ring.name(leader);
         let what = format!(
-            "signed by all others: that {leader} is elected. The draw is open: if they have signed it too, that counts whenever it is shown"
+            "all others have signed that {leader} is elected. The draw is open: a missing \
+             signature on that counts whenever it is shown"
         );
         let who = lacking.into_iter().map(|it| self.ring.name(it));
         Some(Finding::new(Weight::Unanswered, who, what))
@@ -245,7 +253,7 @@ impl<'r> Statements<'r> {
             )
         };
         let is_secret = Side::BOTH.into_iter().all(|it| has_heard(it) == Some(false));
-        let what = "signed a fault that neither of its neighbours heard of: a veto".to_owned();
+        let what = "signed a fault that reached neither of its neighbours: a veto".to_owned();
         (is_fault && is_secret && self.readings[place as usize].is_none())
             .then(|| Finding::unanswered(self.ring.name(place), what))
     }

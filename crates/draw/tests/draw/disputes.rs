@@ -55,7 +55,7 @@ async fn cut_or_edited_transcripts_do_not_count() {
             let why = refused(&table, &edited.join("\n"));
             let expected = match turned.contains("heard") {
                 true => "does not fit",
-                false => "is not what stands before it",
+                false => "did not sign the lines before this one",
             };
             assert!(why.contains(expected), "line {at}: {why}");
         }

@@ -92,7 +92,7 @@ async fn missing_members_are_named() {
     let status = participant.status();
     let drawn = participant.draw(listener, &status, std::future::pending()).await;
     let signed = drawn.unwrap_err().to_string();
-    assert!(signed.contains("no sign of m3 and m1"), "{signed}");
+    assert!(signed.contains("m3 and m1 did not appear"), "{signed}");
     let missing = status.borrow().missing.join(", ");
     assert!(missing.contains("m3") && missing.contains("m1"), "{missing}");
     assert!(!table.transcript(0).exists(), "nothing was drawn");

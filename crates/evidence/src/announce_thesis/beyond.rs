@@ -95,7 +95,7 @@ fn priority_drives_the_wake_up(budget: &Budget, evidence: &mut Evidence) -> Resu
                 all_below(&[blind.messages], &[by_priority.messages]),
             );
             evidence.ours(
-                "the same: mean tmax as of LE-M, which elects whoever wakes first",
+                "the same: mean tmax as of LE-M, which elects the first member to wake",
                 alike(&le_m.tmax, &by_priority.tmax),
             );
             evidence.ours(
@@ -299,8 +299,8 @@ fn several_leaders(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         let (agreed, messages): (Vec<bool>, Vec<f64>) = results.into_iter().unzip();
         evidence.stated(
             format!(
-                "N = 20, loss 0.4, number of leaders {leaders}: all come to know exactly so many best, who alone go on, \
-                 one announcement each in T_A"
+                "N = 20, loss 0.4, number of leaders {leaders}: all learn exactly that number of \
+                 best members, which alone continue, one announcement each in T_A"
             ),
             all_true(&agreed),
         );
@@ -334,8 +334,8 @@ fn listen_by_measured_loss(budget: &Budget, evidence: &mut Evidence) -> Result<(
         let astray = |config| all_listened(budget, runs, config, &model, 200.0);
         evidence.stated(
             format!(
-                "N = 10, uncorrelated loss {loss}: fraction of time in which any misses its leader, k by the loss \
-                 measured against k = 2"
+                "N = 10, uncorrelated loss {loss}: fraction of time in which any member misses \
+                 its leader, k by the loss measured against k = 2"
             ),
             all_below(&[astray(fixed)?.0], &[astray(measured)?.0]),
         );

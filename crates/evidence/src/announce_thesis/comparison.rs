@@ -108,7 +108,7 @@ pub(super) fn l14(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         all_below(&[few_apart.messages], &[few_together.messages]),
     );
     evidence.ours(
-        "SUP, N = 500: mean messages, as many with uncorrelated as with correlated loss",
+        "SUP, N = 500: mean messages, the same with uncorrelated as with correlated loss",
         alike(&many_together.messages, &many_apart.messages),
     );
     for loss in budget.choose([0.2, 0.4, 0.6], [0.1, 0.5, 0.9]) {
@@ -225,7 +225,7 @@ pub(super) fn l16(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
                 alike(&sup.first_ended, &le_m.first_ended),
             );
             evidence.ours(
-                "the same: as many messages in it",
+                "the same: the same number of messages in it",
                 alike(&sup.first_messages, &le_m.first_messages),
             );
             gist = format!(

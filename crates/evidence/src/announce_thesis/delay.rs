@@ -129,7 +129,8 @@ pub(super) fn l4(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         between(0.0, growth[0] / 2.0, growth[growth.len() - 1]),
     );
     evidence.ours(
-        "the same: growth in units of T_A for N ten times as large, ln 10/ln(1/l), N from 10^3 on",
+        "the same: growth in units of T_A for N ten times as large, ln 10/ln(1/l), N from 10^3 \
+         upwards",
         all_near(per_decade, &growth[2..]),
     );
     let many: Vec<f64> = powers[2..]

@@ -130,8 +130,8 @@ pub(super) fn l12(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let restarted = none_missed(Heartbeat::Restarts)?;
     evidence.stated(
         format!(
-            "N = 10, no loss, T_L = {listen} T_A, line 6 as printed: runs in which nobody misses a leader \
-             that is there, over {span} T_A"
+            "N = 10, no loss, T_L = {listen} T_A, line 6 as printed: runs in which no member \
+             misses a live leader, over {span} T_A"
         ),
         all_true(&to_the_letter),
     );
@@ -190,7 +190,10 @@ fn announce_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64> {
     };
     let long_enough = repeats(&with(1.1))?;
     evidence.stated(
-        format!("N = {members}, no loss, T_A = T_S + D: share of elections in which anybody announces itself twice"),
+        format!(
+            "N = {members}, no loss, T_A = T_S + D: share of elections in which a member \
+                 announces itself twice"
+        ),
         equal(&0.0, &average(&long_enough)),
     );
     let paper = repeats(&with(1.0))?;
@@ -240,8 +243,8 @@ fn listen_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64> {
     let (astray, _) = all_listened(budget, runs, listening(multiple, &group), &group, span)?;
     evidence.corrected(
         format!(
-            "N = 10, loss 0.4, k = {multiple}, the least with 1-(1-l^k)^(N-1) <= {chance}: fraction of time in \
-             which anybody is astray"
+            "N = 10, loss 0.4, k = {multiple}, the least with 1-(1-l^k)^(N-1) <= {chance}: \
+             fraction of time in which any member is astray"
         ),
         mean(inconsistent_fraction_of_any(&group, multiple), &astray),
     );

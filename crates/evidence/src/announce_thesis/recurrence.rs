@@ -40,8 +40,10 @@ pub(super) fn l10(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
             format!("loss {LOSS}, D = 0: Q(i, {members}) for i = 1 to {members}, as printed"),
             means(as_printed, &shares),
         );
-        evidence
-            .corrected("the same, given that those who sent woke early", means(corrected, &shares));
+        evidence.corrected(
+            "the same, given that the members that sent woke early",
+            means(corrected, &shares),
+        );
         if members == 3 {
             gist = format!(
                 "Q(i, 3): {}; printed {}, corrected {}",

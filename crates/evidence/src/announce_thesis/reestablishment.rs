@@ -105,7 +105,7 @@ pub(super) fn l7(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         mean(printed::lesser_joiner(&model), &lesser),
     );
     evidence.corrected(
-        "the same for the one receiver that must hear: T_A/2 + T_A l/(1-l)",
+        "the same for the one receiver that must hear it: T_A/2 + T_A l/(1-l)",
         mean(lesser_joiner(&model), &lesser),
     );
     Ok(format!(

@@ -123,9 +123,9 @@ pub(super) const FIGURES: &[FigureSpec] = &[
     FigureSpec {
         panels: &[Panel {
             name: "L-scale",
-            caption: "Messages of one LE-S election, N from 100 to a million: loss 0.1, T_S = T_A = 1 s, D = 1 ms. \
-                      Whoever wakes within D of the first cannot have heard it: that part grows with N, the rest \
-                      like ln N.",
+            caption: "Messages of one LE-S election, N from 100 to a million: loss 0.1, T_S = \
+                      T_A = 1 s, D = 1 ms. A member that wakes within D of the first cannot have \
+                      heard it: that part grows with N, the rest like ln N.",
             title: "Messages of LE-S, loss 0.1, D = T_S/1000",
             x: Axis::logarithmic("members N"),
             y: Axis::logarithmic("mean messages until all have heard the leader"),

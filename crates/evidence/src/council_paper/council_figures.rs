@@ -165,8 +165,9 @@ pub(super) const FIGURES: &[FigureSpec] = &[
         panels: &[
             Panel {
                 name: "C-figure-15-rounds",
-                caption: "Figure 15: rounds of Skip-Reset for [1..8], c = 5.6, n = 10,000, against what the centre takes n \
-                          to be, over n: a number that stays, and one that is halved after each undershoot.",
+                caption: "Figure 15: rounds of Skip-Reset for [1..8], c = 5.6, n = 10,000, \
+                          against the centre's estimate of n, over n: an estimate that stays, \
+                          and one that is halved after each undershoot.",
                 title: "A wrong number of hosts: rounds, n = 10,000",
                 x: TAKEN,
                 y: Axis::linear(MEAN_ROUNDS),
@@ -187,8 +188,8 @@ pub(super) const FIGURES: &[FigureSpec] = &[
         panels: &[
             Panel {
                 name: "C-figure-17-rounds",
-                caption: "Figure 17: rounds where nobody knows n, [1..8], c = 5.6, first estimate 100,000; and of Bolot's \
-                          masks.",
+                caption: "Figure 17: rounds with unknown n, [1..8], c = 5.6, first estimate \
+                          100,000; and of Bolot's masks.",
                 title: "Nobody knows n, [1..8], c = 5.6: rounds",
                 x: HOSTS,
                 y: Axis::linear(MEAN_ROUNDS),

@@ -67,7 +67,10 @@ pub(super) fn c12(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
             at_most(bits, held.into()),
         );
         evidence.ours(
-            format!("{name}: different memories, of those that so many bits can tell apart"),
+            format!(
+                "{name}: different memories, of those that this number of bits can \
+                     distinguish"
+            ),
             at_most(1 << Memory::width(algorithm), memories.len() as u64),
         );
         memory.push(held);
@@ -81,7 +84,11 @@ pub(super) fn c12(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
             ..Config::field(Seats::new(4, 8), MOST_HOSTS, Duration::from_millis(250))
         };
         let call = first_call(rules).ok_or_else(|| {
-            ExperimentError("a centre calls nobody: is there no randomness for a seal?".to_owned())
+            ExperimentError(
+                "a centre sends no call: the operating system may have no randomness \
+                             for a seal"
+                    .to_owned(),
+            )
         })?;
         let takes = width(call.feedback.word);
         evidence.stated(
@@ -90,7 +97,7 @@ pub(super) fn c12(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
         );
         longest.push(takes);
         evidence.ours(
-            format!("{name}: bytes of the sealed datagram that it goes in"),
+            format!("{name}: bytes of the sealed datagram that carries it"),
             at_most(CALL_BYTES, call.datagram as u64),
         );
         datagrams.push(call.datagram);
@@ -174,7 +181,7 @@ pub(super) fn c13(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
         all_below(&[anew.replies], &[filled.replies]),
     );
     evidence.ours(
-        format!("{case}: part of the time in which it is too small, the same"),
+        format!("{case}: part of the time in which the council is too small, the same"),
         all_below(&[anew.short], &[filled.short]),
     );
     Ok(format!("one seat of [4..8] is filled, {}; {}", gist[0], gist[1]))

@@ -42,7 +42,7 @@ pub(super) fn c9(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
         let (held, held_falling) = (fixture.held(&fixed)?, fixture.held(&falling)?);
         let case = |what: &str| format!("n = {members}, {what}");
         evidence.stated(
-            case("ten times too high, for ever: rounds more"),
+            case("ten times too high, for ever: additional rounds"),
             mean_between(usual.rounds, usual.rounds + 1.0, &held.rounds),
         );
         let low = halved(right, 0.1);
@@ -51,7 +51,7 @@ pub(super) fn c9(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
         for hold in [Evidence::stated, Evidence::corrected] {
             hold(
                 evidence,
-                case("ten times too low: rounds more"),
+                case("ten times too low: additional rounds"),
                 mean_between(usual.rounds, usual.rounds + 1.0, &held_low.rounds),
             );
             hold(
@@ -66,7 +66,7 @@ pub(super) fn c9(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
             );
         }
         evidence.corrected(
-            case("ten times too high, halved after each undershoot: rounds more"),
+            case("ten times too high, halved after each undershoot: additional rounds"),
             mean_between(usual.rounds, usual.rounds + 1.0, &held_falling.rounds),
         );
         for (what, election, held) in [

@@ -50,7 +50,8 @@ pub(super) fn r10(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     );
     let elected: Vec<bool> = knowing.iter().map(|play| play.summary.elected_best).collect();
     evidence.stated("the same: it is elected", all_true(&elected));
-    evidence.ours("it asks the dead one first: messages, N-1", all_equal(&less(1), &sent(&asking)));
+    evidence
+        .ours("it asks the dead member first: messages, N-1", all_equal(&less(1), &sent(&asking)));
     let time_out = Config::paper(HOP).answer_within;
     let waited = 1.0 + hops(Instant::START + time_out);
     evidence.ours(
@@ -58,7 +59,7 @@ pub(super) fn r10(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         all_equal(&vec![waited; sizes.len()], &known(&asking)),
     );
     Ok(format!(
-        "N = 100: {} messages in {} message time; {} in {} if it asks the dead one",
+        "N = 100: {} messages in {} message time; {} in {} if it asks the dead member",
         knowing[3].messages(),
         known(&knowing)[3],
         asking[3].messages(),
@@ -203,8 +204,8 @@ pub(super) fn r12(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let (_, reports) = fixture.play_traced::<Bully, _>(hasty, seeds, Reports::default());
     let declared: BTreeSet<u32> = reports.victories.into_iter().collect();
     evidence.ours(
-        "N = 10, the best dead; a round trip takes 2 message times, and answers are waited for 1.5: \
-         members that declare themselves, for a while, N-1",
+        "N = 10, the best dead; a round trip takes 2 message times, and members wait 1.5 for \
+         answers: members that declare themselves, for a while, N-1",
         equal(&9, &declared.len()),
     );
     let mut wrong = Vec::new();
@@ -212,8 +213,8 @@ pub(super) fn r12(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         let share = budget.share(runs, |seeds| goes_wrong(5, election_timeout, seeds))?;
         evidence.ours(
             format!(
-                "N = 5, exponential delays, answers waited for {election_timeout} mean delays: share of \
-                 elections that go wrong"
+                "N = 5, exponential delays, members wait {election_timeout} mean delays for \
+                 answers: share of elections that go wrong"
             ),
             share_above(0.0, &share),
         );

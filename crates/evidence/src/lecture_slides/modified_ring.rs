@@ -114,7 +114,7 @@ pub(super) fn r6(_: &Budget, evidence: &mut Evidence) -> Result<String> {
         equal(&p3(), &end(0.5)),
     );
     evidence.ours(
-        "P4 dies with either message on its way to it, and takes it along: the election",
+        "P4 dies while either message is on its way to it, and the message is lost: the election",
         all_equal(&[silence(), silence()], &[1.5, 6.5].map(end)),
     );
     Ok(format!("P3 elected in the second attempt, after {} messages", sent[0]))
@@ -182,8 +182,8 @@ pub(super) fn r7(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         }
         evidence.stated(
             format!(
-                "N = {}, any best, the initiator dies after its {round} message: its successor, and \
-                 nobody else, starts anew",
+                "N = {}, any best, the initiator dies after its {round} message: its successor, \
+                 and no other member, starts anew",
                 list(sizes)
             ),
             all_of(cases, new_elections),

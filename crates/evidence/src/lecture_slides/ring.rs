@@ -279,7 +279,8 @@ pub(super) fn r4(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     );
     let stuck = deaths().filter(|&death| ending(death) != "elects P3").count();
     Ok(format!(
-        "P4's id still circulates after {laps} messages; {stuck} of {} times of death elect nobody alive",
+        "P4's id still circulates after {laps} messages; {stuck} of {} times of death elect no \
+         live member",
         deaths().count()
     ))
 }

@@ -35,7 +35,7 @@ pub(super) fn p1(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
     );
     for (name, factor) in [("E1", factors::e1 as fn(&Model, f64) -> f64), ("E2", factors::e2)] {
         evidence.stated(
-            format!("the same: the bound of {name} has come near 1 at K = 40"),
+            format!("the same: the bound of {name} is near 1 at K = 40"),
             between(0.99, 1.0, factor(&model, CONVERGED)),
         );
     }
@@ -49,7 +49,7 @@ pub(super) fn p1(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
             mean_between(success_bound(&model, k.into()), 1.0, &strong),
         );
         evidence.ours(
-            "the same, at least what follows if all prefer the best that they know",
+            "the same, at least the value if all prefer the best member that they know",
             mean_between(success::success_of_best_known(&model, k.into()), 1.0, &strong),
         );
         measured.push(average(&strong));
@@ -58,7 +58,7 @@ pub(super) fn p1(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
     let near =
         (5..=GREATEST_K).filter(|&k| factors::e1(&model, k.into()) < e1_exact(&model, k.into()));
     evidence.ours(
-        "K = 5 to 65: E1 as printed lies below what it is",
+        "K = 5 to 65: E1 as printed lies below its true value",
         all_of((5..=GREATEST_K).count(), near.count()),
     );
     let far = (100..=150).filter(|&k| factors::e1(&model, k.into()) > e1_exact(&model, k.into()));

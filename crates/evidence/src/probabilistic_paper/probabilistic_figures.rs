@@ -37,11 +37,11 @@ pub(super) const FIGURES: &[FigureSpec] = &[
     FigureSpec {
         panels: &[Panel {
             name: "P-scale",
-            caption: "One election by delay in groups of up to a million, losses 0.1, crashes 0.001, view 0.5: \
-                      how often all agree on a leader that is up, how many rounds it takes, and how many \
-                      messages. In larger groups more members miss every word of the first round, and so there \
-                      is more often a second: from a hundred to a million members the number of messages \
-                      doubles.",
+            caption: "One election by delay in groups of up to a million, losses 0.1, crashes \
+                      0.001, view 0.5: the share of elections in which all agree on a live \
+                      leader, the rounds and the messages. In larger groups more members miss \
+                      every message of the first round, and so a second round is more frequent: \
+                      from a hundred to a million members the number of messages doubles.",
             title: "One election in groups of up to a million, loss 0.1",
             x: Axis::logarithmic("members N"),
             y: Axis::logarithmic("mean, of one election"),

@@ -61,7 +61,7 @@ pub(super) fn p7(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
                 Recall::All => evidence.ours(what, high),
             }
             let at_least = mean_between(average(&held.strong), 1.0, &held.weak);
-            evidence.ours("the same: weak success, at least that", at_least);
+            evidence.ours("the same: weak success, at least strong success", at_least);
         }
         gist.push(format!("{} by {name}", averages(&strong(&held))));
     }
@@ -100,7 +100,7 @@ fn few(
         mean_below(model.members as f64, &held.messages),
     );
     evidence.ours(
-        "the same: mean messages, at most what Theorem 4 allows in so many rounds",
+        "the same: mean messages, at most the limit of Theorem 4 for this number of rounds",
         mean_between(0.0, most_messages(model, plan), &held.messages),
     );
 }
@@ -227,7 +227,8 @@ pub(super) fn p11(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -
         let crash = model.crash;
         evidence.stated(
             format!(
-                "N = 2000, crashes {crash} a round: share of strong successes, as with so much loss"
+                "N = 2000, crashes {crash} a round: share of strong successes, as with the same \
+                 loss"
             ),
             alike(&other.strong, &held.strong),
         );
@@ -240,7 +241,7 @@ pub(super) fn p11(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -
             mean_between(least_success(model, plan), factors::e5(model, plan.k.into()), &held.strong),
         );
         evidence.ours(
-            "the same: mean rounds, at most as many as are needed though leaders live",
+            "the same: mean rounds, at most the rounds that are needed although leaders live",
             mean_between(1.0, most_rounds_noticed(model, plan), &held.rounds),
         );
         // The curve must be nearer to the one than to the other of two curves. For the lower bound,
@@ -250,14 +251,14 @@ pub(super) fn p11(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -
         let least = average(&calm.unicasts) * pairs + average(&calm.multicasts) * left;
         let messages = (average(&calm.messages) + average(&other.messages)) / 2.0;
         evidence.ours(
-            "the same: mean messages, nearer to those with crashes 0.001 than to those with so much loss, and at least those \
-             of members that live",
+            "the same: mean messages, nearer to those with crashes 0.001 than to those with the \
+             same loss, and at least those of live members",
             mean_between(least, messages, &held.messages),
         );
     }
     if let (Some(crashing), Some(losing)) = (crashing.last(), losing.last()) {
         evidence.ours(
-            "the same: mean rounds and mean messages, fewer than with so much loss",
+            "the same: mean rounds and mean messages, fewer than with the same loss",
             all_below(&[losing.rounds, losing.messages], &[crashing.rounds, crashing.messages]),
         );
     }

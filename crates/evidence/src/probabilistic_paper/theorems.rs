@@ -128,7 +128,11 @@ pub(super) fn p5(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
     let [by_delay, by_hash] = [&noticed[0], &noticed[1]];
     for (model, detected) in models.iter().zip(by_delay) {
         evidence.corrected(
-            format!("N = {}: share of failed rounds after which somebody calls another, by delay, at least the bound", model.members),
+            format!(
+                "N = {}: share of failed rounds after which a member calls another, by \
+                     delay, at least the bound",
+                model.members
+            ),
             mean_between(detection_bound(model, k.into()), 1.0, detected),
         );
     }

@@ -49,7 +49,10 @@ pub(super) fn w5(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
         held += draws.len();
         let part = f64::from(cheaters) / f64::from(members);
         evidence.stated(
-            format!("n = {members}, {cheaters} choose the best flips there are: share of draws that they win"),
+            format!(
+                "n = {members}, {cheaters} choose the best possible flips: share of draws \
+                     that they win"
+            ),
             share_between(part, part, &share(&draws, |run| run.leader_is_cheater)),
         );
     }
@@ -69,19 +72,22 @@ fn stalling(
         let trial = cheated(members, cheaters, Cheat::StaleMate);
         let draws = fixture.hold(runs, &trial)?;
         evidence.stated(
-            format!("n = {members}, {cheaters} would stall: draws that end"),
+            format!("n = {members}, {cheaters} try to stall: draws that end"),
             all_are(&draws, |run| !run.stalled()),
         );
         let share = share(&draws, DrawRun::stalled);
         let expected = endless(members as usize, cheaters as usize);
         evidence.ours(
-            format!("n = {members}, {cheaters} would stall: share of draws that do not end"),
+            format!("n = {members}, {cheaters} try to stall: share of draws that do not end"),
             share_between(expected, expected, &share),
         );
         stalled.push(average(&share));
         let draws = fixture.hold(runs, &limited(trial))?;
         evidence.corrected(
-            format!("n = {members}, {cheaters} would stall, 40 equal stages are a fault: draws with a leader, or a fault that all know"),
+            format!(
+                "n = {members}, {cheaters} try to stall, 40 equal stages are a fault: draws \
+                     with a leader, or a fault that all know"
+            ),
             all_are(&draws, |run| run.leader.is_some() || run.informed == run.honest),
         );
     }
@@ -96,12 +102,18 @@ pub(super) fn w6(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
         let endless = share(&fixture.hold(runs, &trial)?, DrawRun::stalled);
         let twice_their_part = f64::from(2 * cheaters) / f64::from(members);
         evidence.ours(
-            format!("n = {members}, {cheaters} choose the best flips there are: share of draws that do not end"),
+            format!(
+                "n = {members}, {cheaters} choose the best possible flips: share of draws \
+                     that do not end"
+            ),
             share_between(twice_their_part, twice_their_part, &endless),
         );
         let draws = fixture.hold(runs, &limited(trial))?;
         evidence.corrected(
-            format!("n = {members}, {cheaters} choose the best flips there are, 40 equal stages are a fault: draws that end"),
+            format!(
+                "n = {members}, {cheaters} choose the best possible flips, 40 equal stages \
+                     are a fault: draws that end"
+            ),
             all_are(&draws, |run| !run.stalled()),
         );
     }
@@ -214,7 +226,7 @@ pub(super) fn w10(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Resul
     let gain = |n: usize| best_cheater(n, Parity::Ring, Sees::Both) * n as f64;
     for n in [4, 8, 100] {
         evidence.stated(
-            format!("n = {n}: what the best cheater gets, times n"),
+            format!("n = {n}: the share of the best cheater, times n"),
             between(1.0, 1.1, gain(n)),
         );
     }
@@ -235,12 +247,12 @@ pub(super) fn w10(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Resul
     for n in [4, 8, 25] {
         let printed = printed_cheater(n, Parity::Ring) * n as f64;
         evidence.ours(
-            format!("n = {n}: what the printed strategy gets, times n, below the best"),
+            format!("n = {n}: the share of the printed strategy, times n, below the best"),
             between(0.0, gain(n) - 1e-9, printed),
         );
     }
     Ok(format!(
-        "the best cheater of 4, 8, 25, 100 gets {} times its part",
+        "the best cheater of 4, 8, 25, 100 gets {} times its fair share",
         numbers(&[4, 8, 25, 100].map(gain))
     ))
 }

@@ -119,7 +119,7 @@ pub(super) fn w4(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
             all_are(&draws, |run| run.leader_is_cheater && run.informed == 0),
         );
     }
-    Ok(format!("one too many won each of {held} draws"))
+    Ok(format!("with one cheater too many, the cheaters won each of {held} draws"))
 }
 
 pub(super) fn w12(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
@@ -127,7 +127,7 @@ pub(super) fn w12(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Resul
     let (members, runs) = (5, fixture.choose(1_000, 10_000));
     let vetoed = fixture.hold(runs, &cheated(members, 1, Cheat::FaultMessage))?;
     evidence.stated(
-        "n = 5, one says that there is a fault: draws in which all honest members know, and name nobody",
+        "n = 5, one reports a fault: draws in which all honest members know it, and name no leader",
         all_are(&vetoed, |run| run.informed == run.honest && run.leader.is_none()),
     );
     let draws = fixture.hold(runs * TRIES as u64, &honest(members))?;
@@ -139,7 +139,7 @@ pub(super) fn w12(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Resul
         share_between(chosen, chosen, &wins),
     );
     Ok(format!(
-        "every veto is known to all; with five tries it would win {} of draws, not 0.2",
+        "all know of every veto; with five tries it would win {} of draws, not 0.2",
         number(average(&wins))
     ))
 }

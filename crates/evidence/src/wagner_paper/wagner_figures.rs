@@ -32,8 +32,9 @@ pub(super) const FIGURES: &[FigureSpec] = &[
     FigureSpec {
         panels: &[Panel {
             name: "W-false-alarm",
-            caption: "The price of the limit on equal stages in a row: how often an honest draw ends by it, against the \
-                      limit. Lines: theory; points: simulated. It halves with each stage, whatever the size of the ring.",
+            caption: "The price of the limit on equal stages in a row: the probability that it \
+                      ends an honest draw, against the limit. Lines: theory; points: simulated. \
+                      It halves with each stage, whatever the size of the ring.",
             title: "False alarms of a limit on equal stages in a row",
             x: Axis::linear("equal stages that are a fault"),
             y: Axis::logarithmic("probability in an honest draw"),
@@ -44,8 +45,9 @@ pub(super) const FIGURES: &[FigureSpec] = &[
     FigureSpec {
         panels: &[Panel {
             name: "W-informal",
-            caption: "The informal protocol of the introduction: how often one cheater is elected, as a multiple of its \
-                      part. The best flips, by dynamic programming, and the printed strategy; points: draws in which a \
+            caption: "The informal protocol of the introduction: the probability that one \
+                      cheater is elected, as a multiple of its fair share. The best flips, by \
+                      dynamic programming, and the printed strategy; points: draws in which a \
                       cheater plays the best.",
             title: "What one cheater gets out of the informal protocol",
             x: Axis::linear("members"),
@@ -57,9 +59,11 @@ pub(super) const FIGURES: &[FigureSpec] = &[
     FigureSpec {
         panels: &[Panel {
             name: "W-stall",
-            caption: "Without a limit on equal stages: how often so many neighbours of eight hold up a draw for ever. Who \
-                      chooses all flips at once by those of its neighbours (line: theory), and who shows them one by one \
-                      and does the best that can be done (line: twice their part); points: simulated.",
+            caption: "Without a limit on equal stages: the probability that neighbouring \
+                      cheaters among eight members stall a draw for ever, by their number. \
+                      Cheaters that choose all flips at once by those of their neighbours (line: \
+                      theory), and cheaters that show them one by one in the best possible way \
+                      (line: twice their fair share); points: simulated.",
             title: "Draws among eight that never end",
             x: Axis::linear("neighbours that stall"),
             y: Axis::linear("share of draws"),

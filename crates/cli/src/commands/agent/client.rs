@@ -38,8 +38,8 @@ fn listening(text: &str) -> Result<SocketAddr, String> {
     match values::http(text)? {
         OrOff::On(address) => Ok(address),
         OrOff::Off => Err(
-            "an agent that does not listen for HTTP cannot be asked: start it with an address, as in \
-             --http 127.0.0.1:7480, and ask there"
+            "an agent that does not listen for HTTP cannot answer: start it with an address, as \
+             in --http 127.0.0.1:7480, and give the same address here"
                 .to_owned(),
         ),
     }
@@ -122,7 +122,7 @@ impl Client {
         let health: Value = self.get("/healthz")?;
         let socket = health["steering"].as_str().ok_or_else(|| {
             let why =
-                "it has no Unix socket to be steered by: its log says why it could not make one";
+                "it has no Unix socket for commands: its log says why it could not create one";
             NoAnswer::Refused(why.to_owned())
         })?;
         let (code, answer) = order(Path::new(socket), path)
@@ -150,7 +150,10 @@ impl Client {
             }
             NoAnswer::Refused(reason) => format!("the agent at {http} refuses: {reason}"),
             NoAnswer::Stranger => {
-                format!("what answers at {http} is no hustings agent: choose another (--http ADDR)")
+                format!(
+                    "the program that answers at {http} is not a hustings agent: choose \
+                         another address (--http ADDR)"
+                )
             }
         })
     }
@@ -223,19 +226,26 @@ fn order(socket: &Path, path: &str) -> io::Result<(u16, String)> {
         let code = head.strip_prefix("HTTP/1.1 ")?.get(..3)?;
         Some((code.parse().ok()?, body.to_owned()))
     };
-    read().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the agent broke off"))
+    read().ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the agent closed the \
+        connection before its answer was complete",
+        )
+    })
 }
 
 /// Explains why an agent's Unix socket cannot be used, and the remedy.
 fn unreachable(socket: &str, error: &io::Error) -> String {
     let remedy = match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "only root and the user who runs the agent may steer it: try again with sudo"
+            "only root and the user who runs the agent may give it commands: try again with sudo"
         }
         io::ErrorKind::NotFound => {
-            "it is not to be seen from here: run this in the agent's container, or, where systemd gives the agent a /tmp of its own, set RuntimeDirectory=hustings in its unit"
+            "there is no such file here: run this command in the agent's container; if systemd \
+             gives the agent a private /tmp, set RuntimeDirectory=hustings in its unit"
         }
-        _ => "see whether the agent still runs",
+        _ => "check that the agent still runs",
     };
     format!("its Unix socket {socket} cannot be used: {error}: {remedy}")
 }
@@ -254,7 +264,7 @@ pub(in crate::commands) fn in_words(leadership: &Leadership) -> String {
     };
     match (leader, leads) {
         (None, _) if !elects => format!("group {group}: elects no leader"),
-        (None, _) => format!("group {group}: nobody leads"),
+        (None, _) => format!("group {group}: no leader"),
         (Some(_), true) => format!("group {group}: {member} leads (this member){tenure}"),
         (Some(leader), false) => match leader.address {
             Some(address) => format!("group {group}: {} {verb}, at {address}{tenure}", leader.name),
@@ -266,9 +276,7 @@ pub(in crate::commands) fn in_words(leadership: &Leadership) -> String {
 /// The word for a leadership mode.
 pub(in crate::commands) fn mode_in_words(mode: Mode) -> &'static str {
     match mode {
-        Mode::Advisory => {
-            "advisory: for a while two members may both take themselves for the leader"
-        }
+        Mode::Advisory => "advisory: two members may both act as leader for a while",
         Mode::Fenced => "fenced: at most one member leads, and each tenure has a higher fence",
     }
 }
@@ -285,7 +293,7 @@ mod tests {
     #[test]
     fn group_without_election_is_not_described_as_leaderless() {
         let mut leadership = Leadership::unknown("web", "alpha", Mode::Advisory, Instant(0));
-        assert_eq!(in_words(&leadership), "group web: nobody leads");
+        assert_eq!(in_words(&leadership), "group web: no leader");
         leadership.elects = false;
         assert_eq!(in_words(&leadership), "group web: elects no leader");
     }

@@ -58,7 +58,8 @@ impl Auditing {
         match algorithm {
             Algorithm::Priority | Algorithm::Bolot if self.public_coin.is_some() => {
                 Err(Failure::Usage(
-                    "--public-coin is for draws: seats by --algorithm merit and bolot are none"
+                    "--public-coin is for drawn seats, and --algorithm merit and bolot draw \
+                     none: leave it out"
                         .to_owned(),
                 ))
             }
@@ -185,7 +186,7 @@ impl Session<'_> {
         if rounds.is_empty() {
             return self.undrawn(
                 class,
-                "no record of a draw: had the centre a --public-coin?",
+                "no record of a draw: run the centre with --public-coin",
                 verdict,
             );
         }
@@ -194,12 +195,14 @@ impl Session<'_> {
         let (mut faults, drawn) = match &replay {
             Replay::Begins(round) => {
                 return vec![format!(
-                    "class {class}: the record begins with round {round}, and a draw with round 1"
+                    "class {class}: the record begins with round {round}, and a draw begins with \
+                     round 1"
                 )];
             }
             Replay::Departs(round) => (vec![self.departs(class, *round, &rounds)], None),
             Replay::Open => {
-                let open = "nobody is elected in the rounds on record: there is no draw to check. If the centre printed more, check all of it";
+                let open = "no host was elected in the recorded rounds, so there is no draw to \
+                            check. If the centre printed more lines, check all of them";
                 (self.undrawn(class, open, verdict), None)
             }
             Replay::Elected(elected) => {
@@ -217,7 +220,9 @@ impl Session<'_> {
         let Some((of_first, mut of_later)) = of_first.zip(of_later) else {
             if faults.is_empty() {
                 faults.push(format!(
-                    "class {class}: not the rounds of a draw by these options, one after the other: check it with those of the centre"
+                    "class {class}: with these options the recorded rounds are not the \
+                     consecutive rounds of a draw: check the record with the options of the \
+                     centre"
                 ));
             }
             return faults;
@@ -227,7 +232,7 @@ impl Session<'_> {
             it.cause != Cause::Missing || drawn.as_ref().is_some_and(|it| !held(it))
         });
         for (disputes, reserve) in
-            [(of_first, ","), (of_later, ", if it had heard what was said before,")]
+            [(of_first, ","), (of_later, ", if it had received the earlier calls,")]
         {
             for dispute in disputes {
                 let told = told_of(dispute, reserve, class, names);
@@ -271,13 +276,14 @@ impl Session<'_> {
         let due = next_call(self.rules, class, &rounds[..place]);
         let instead = match (said, due) {
             (Some(said), Some((word, base))) => format!(
-                ": it has the word {} and the base {}, and had to have {word} and {base}",
+                ": it has the word {} and the base {}; the rules require {word} and {base}",
                 said.word, said.base
             ),
             _ => String::new(),
         };
         format!(
-            "round {round} of class {class} is not what follows from the replies before it, by these options{instead}"
+            "round {round} of class {class} does not follow from the earlier replies with these \
+             options{instead}"
         )
     }
 }
@@ -311,18 +317,22 @@ fn told_of(dispute: Dispute, reserve: &str, class: u16, names: &Names<'_>) -> St
         None => format!("{:016x}, which is no host,", host.0),
     };
     let what = match cause {
-        Cause::Favoured => "is said to have replied, and its coins say otherwise".to_owned(),
+        Cause::Favoured => "replied, as the record says, and its coins contradict that".to_owned(),
         Cause::Silent => {
-            "is said to have replied with a no, and who draws a no does not reply".to_owned()
+            "replied with a no, as the record says; a host that draws a no does not reply"
+                .to_owned()
         }
-        Cause::Beyond => "is said to have drawn by a number that no host can draw by".to_owned(),
+        Cause::Beyond => {
+            "drew with a number of hosts that no host can use, as the record says".to_owned()
+        }
         Cause::Unasked => {
-            "is said to have replied late to a round that had not been yet".to_owned()
+            "replied late, as the record says, to a round that had not begun".to_owned()
         }
         Cause::Missing => format!("had to reply{reserve} and did not"),
         Cause::Late => "replied late, as the centre says".to_owned(),
         Cause::MissedCalls => {
-            "drew by the number of a host that has missed calls, as its reply says".to_owned()
+            "drew with the number of hosts of a host that has missed calls, as its reply says"
+                .to_owned()
         }
     };
     format!("round {round}: {name} {what}")
@@ -364,19 +374,23 @@ impl Summary {
     /// Returns the questions that the record leaves open. If there are none, the record is a proof.
     fn open(&self) -> Vec<String> {
         let open = [
-            (self.missing, "replies that had to come and are not on record"),
+            (self.missing, "required replies that are not on record"),
             (self.late, "replies that came late, as the centre says"),
-            (self.missed_calls, "replies of hosts that have missed calls, as only the replies say"),
+            (
+                self.missed_calls,
+                "replies of hosts that have missed calls, as the replies alone \
+                                 say",
+            ),
             (self.seatless, "hosts that were elected and have no seat"),
             (
                 self.later_seats,
-                "seats filled after the first election, of which only the centre says that they were empty",
+                "seats filled after the first election; that they were empty only the centre says",
             ),
             (
                 self.ambiguous,
-                "lines with the same rounds and other seats, of which only the centre says which came later",
+                "lines with the same rounds and different seats; their order only the centre gives",
             ),
-            (self.untold, "seats and classes of which the record does not tell enough"),
+            (self.untold, "seats and classes that the record does not cover"),
         ];
         let open = open.iter().filter(|(number, _)| *number > 0);
         open.map(|(number, what)| format!("{what}: {number}")).collect()
@@ -403,10 +417,13 @@ impl Summary {
         let rounds = self.rounds + self.later_rounds;
         let open = self.open();
         if open.is_empty() {
-            format!("drawn as it had to be: {rounds} rounds{of_which}; {}", self.council_in_words())
+            format!(
+                "the draw follows the rules: {rounds} rounds{of_which}; {}",
+                self.council_in_words()
+            )
         } else {
             format!(
-                "nothing is against the rules, but that is no proof: {rounds} rounds{of_which}; {}",
+                "no rule was broken, but the draw is not proved: {rounds} rounds{of_which}; {}",
                 open.join("; ")
             )
         }
@@ -423,7 +440,8 @@ fn names(text: &str) -> Result<Names<'_>, String> {
         if let Some(before) = before.filter(|it| *it != host) {
             let ((one, its), (other, class)) = (before, host);
             return Err(format!(
-                "`{one}` of class {its} and `{other}` of class {class} have the same identity, and a host has one name and one class: remove or rename one"
+                "`{one}` of class {its} and `{other}` of class {class} have the same identity; a \
+                 host has one name and one class: remove or rename one of them"
             ));
         }
     }

@@ -225,7 +225,8 @@ impl DemoCluster {
     ) -> Result<R, Failure> {
         self.read_until(timeout, ready).ok_or_else(|| {
             Failure::Failed(format!(
-                "the agents did not {what} within {} s: does this host's loopback carry multicasts?",
+                "the agents did not {what} within {} s: check that multicast works on this \
+                 host's loopback interface",
                 timeout.as_secs()
             ))
         })

@@ -28,24 +28,24 @@ pub(super) struct Verify {
 }
 
 const AFTER_HELP: &str = "\
-A transcript counts if every signature in it fits and its holder signed the whole. What
-is found is one of four things:
+A transcript counts if every signature in it fits and its holder signed all of it. Each
+finding is one of four kinds:
   proven      by signatures of the member itself
-  unanswered  of members whose transcripts are missing: they could answer with them
-  either      the word of one against that of its neighbour, or the link between them;
-              silence is never more than that
-  open        it happened, and nothing shows whose doing it was
+  unanswered  concerns members whose transcripts are missing: these could settle it
+  either      one member's word against that of its neighbour, or the link between them
+              failed; silence is never proven
+  open        it happened, and the transcripts do not show which member caused it
 
-Signatures of all members under one leader count whenever they are shown, also if nobody
-had all of them when the draw was over. What was signed in one sitting of a draw counts
-in no other.
+Signatures of all members under one leader count whenever they are shown, even if no member
+had all of them when the draw ended. A signature from one sitting of a draw does not count
+in another sitting.
 
-Where there is no leader it tells when each member's draw was, by that member's clock: its
-word alone, to be held against other logs.
+If there is no leader, the report gives the times of each member's draw by that member's
+own clock. These times prove nothing: compare them with other logs.
 
-Exit code 0: all members have signed the same leader, and nothing is wrong, by the
-transcripts that count; those that do not are named and change nothing. 2: the usage is wrong,
-or a file cannot be read. Otherwise 1.";
+Exit codes: 0, all members have signed the same leader, and the transcripts that count show
+nothing wrong; transcripts that do not count are named and change nothing. 2, wrong usage, or
+a file cannot be read. 1, otherwise.";
 
 impl Verify {
     pub(super) fn run(self) -> Result<(), Failure> {
@@ -91,12 +91,16 @@ fn in_words(found: &Verification) -> String {
         text += &format!("{}\n", finding_in_words(finding));
     }
     text += &match (&found.leader, found.findings.is_empty()) {
-        (Some(leader), true) => format!("{leader} is elected: all members have signed it\n"),
+        (Some(leader), true) => {
+            format!("{leader} is elected: all members have signed the result\n")
+        }
         (Some(leader), false) => format!("all members have signed that {leader} is elected\n"),
         (None, true) if found.transcripts.is_empty() => {
-            "no transcript counts: nothing can be said\n".to_owned()
+            "no transcript counts, so there is no verdict\n".to_owned()
         }
-        (None, true) => "no leader: these transcripts do not show whose doing that is\n".to_owned(),
+        (None, true) => {
+            "no leader: these transcripts do not show which member caused that\n".to_owned()
+        }
         (None, false) => "no leader\n".to_owned(),
     };
     text
@@ -104,9 +108,13 @@ fn in_words(found: &Verification) -> String {
 
 /// Describes the times of the draw. After a dispute, the time may be in other members' logs.
 fn times_in_words(times: Times) -> String {
-    let last =
-        times.last_message.map_or_else(String::new, |it| format!(", heard the last message {it}"));
-    format!("    by its clock it began {}{last}, and signed {}\n", times.began, times.concluded)
+    let last = times.last_message.map_or_else(String::new, |it| {
+        format!(
+            ", received the last message \
+            {it}"
+        )
+    });
+    format!("    by its own clock: began {}{last}, signed {}\n", times.began, times.concluded)
 }
 
 fn finding_in_words(finding: &Finding) -> String {
@@ -114,7 +122,7 @@ fn finding_in_words(finding: &Finding) -> String {
     match weight {
         Weight::Proven => format!("proven: {}: {what}", who.join(", ")),
         Weight::Unanswered => {
-            format!("unanswered: {}: {what}: their transcripts could answer it", who.join(", "))
+            format!("unanswered: {}: {what}: their transcripts could settle it", who.join(", "))
         }
         Weight::Either => format!("either {}, or the link between them: {what}", who.join(" or ")),
         Weight::Open => format!("open: {what}"),

@@ -69,13 +69,14 @@ fn notes(sources: &[Source], offsets: &[i64], numbers: &BTreeMap<MemberId, u64>)
     for source in sources {
         for line in &source.unfinished {
             let name = &source.name;
-            notes.push(format!("note: {name}:{line}: unfinished: left out"));
+            notes.push(format!("note: {name}:{line}: the line is incomplete and was left out"));
         }
     }
     for (source, offset) in sources.iter().zip(offsets).filter(|(_, it)| **it != 0) {
         let (name, seconds) = (&source.name, *offset as f64 / 1e9);
         notes.push(format!(
-            "note: {name}: another clock than that of {}: its times are moved by {seconds:.3} s",
+            "note: {name}: its clock differs from that of {}: its times are moved by \
+             {seconds:.3} s",
             sources[0].name
         ));
     }
@@ -177,7 +178,7 @@ mod tests {
             let (text, notes) = merge(&[("great", GREAT), ("small", &small)]);
             // One message from small to great; its transit time is taken to be zero.
             let note = format!(
-                "note: small: another clock than that of great: its times are moved by {moved} s"
+                "note: small: its clock differs from that of great: its times are moved by {moved} s"
             );
             let at = |kind: &str| {
                 let line = text.lines().find(|line| line.contains(kind)).unwrap();

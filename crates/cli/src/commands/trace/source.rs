@@ -62,7 +62,7 @@ impl Source {
             }
         }
         if source.lines.is_empty() {
-            Err(format!("{}: no line of a trace in it", source.name))
+            Err(format!("{}: the file has no line of a trace", source.name))
         } else {
             Ok(source)
         }
@@ -71,29 +71,27 @@ impl Source {
     /// Checks that a line can follow the lines before it.
     fn check(&self, line: &Read) -> Result<(), String> {
         if let Some(field) = line.lacks() {
-            return Err(format!(
-                "not a line of a trace: {field} is missing, which a line of its kind has"
-            ));
+            return Err(format!("not a line of a trace: {field} is missing"));
         }
         if !(0.0..=1e9).contains(&line.time) {
             return Err(format!(
-                "not a line of a trace: time {} is no number of seconds since a boot",
+                "not a line of a trace: time {} is not a number of seconds since a boot",
                 line.time
             ));
         }
         let before = self.lines.last().map_or(0.0, |line| line.time);
         if line.time < before {
             return Err(format!(
-                "time goes back from {before} s to {} s: the host was booted in between; cut the file in two here, \
-                 and merge one of them",
+                "time goes back from {before} s to {} s, because the host was booted in between: \
+                 split the file here, and merge one part",
                 line.time
             ));
         }
         let verb = line.verb.as_deref().filter(|_| line.kind == Kind::Scenario);
         match verb {
             Some(verb) if leaver(verb).is_none() => Err(format!(
-                "scenario `{verb}`: no agent does that; a simulator's trace is one already, and its members have \
-                 their numbers"
+                "scenario `{verb}`: no agent writes that, so this is a trace of the simulator: \
+                 it is complete, and its members are numbered already"
             )),
             Some(_) | None => Ok(()),
         }
@@ -132,26 +130,26 @@ mod tests {
             ),
             (
                 r#"{"time":3.0,"kind":"timer","member":1}"#,
-                "not a line of a trace: timer is missing, which a line of its kind has",
+                "not a line of a trace: timer is missing",
             ),
             (
                 r#"{"time":-1.0,"kind":"start","member":1}"#,
-                "not a line of a trace: time -1 is no number of seconds since a boot",
+                "not a line of a trace: time -1 is not a number of seconds since a boot",
             ),
             (
                 r#"{"time":2.25,"kind":"start","member":1}"#,
-                "time goes back from 2.5 s to 2.25 s: the host was booted in between; cut the file in two here, \
-                 and merge one of them",
+                "time goes back from 2.5 s to 2.25 s, because the host was booted in between: split the file here, \
+                 and merge one part",
             ),
             (
                 r#"{"time":3.0,"kind":"scenario","verb":"kill 3"}"#,
-                "scenario `kill 3`: no agent does that; a simulator's trace is one already, and its members have \
-                 their numbers",
+                "scenario `kill 3`: no agent writes that, so this is a trace of the simulator: it is complete, and its \
+                 members are numbered already",
             ),
         ] {
             refused(&format!("{start}\n{line}\n"), &format!("a.jsonl:2: {complaint}"));
         }
-        refused("", "a.jsonl: no line of a trace in it");
+        refused("", "a.jsonl: the file has no line of a trace");
     }
 
     #[test]

@@ -41,7 +41,8 @@ impl Answers {
     pub(super) fn other_keys(&self) -> Option<String> {
         (self.under_other_keys > 0).then(|| {
             format!(
-                "{} frames were heard under keys that are not this group's: see that key or key-file is the same on every host.",
+                "{} frames arrived under keys that are not this group's: check that key or \
+                 key-file is the same on every host.",
                 self.under_other_keys
             )
         })
@@ -78,7 +79,7 @@ pub(super) async fn voter_query(
     }
     let mut agent = Agent::start_survey(config).await.map_err(|error| {
         Failure::Failed(format!(
-            "{error}. This member's own agent must not run meanwhile: if it does, stop it"
+            "{error}. If this member's own agent runs, stop it: it must not run during this command"
         ))
     })?;
     let (answers, mut arriving) = mpsc::unbounded_channel();
@@ -136,10 +137,11 @@ impl Unproven {
     pub(super) fn in_words(&self, group: &str) -> String {
         let Self { member, fence, address } = self;
         format!(
-            "`{member}` of group `{group}` is heard from {address}, and says that it holds tenure with fence {fence}, but it has \
-             not answered that it runs. If it runs, the group is not new: let UDP pass between this host and that address, and \
-             stop every member before a new era is begun. If it does not run, an old recording of it is being replayed: stop \
-             the replay, or give all members another key. Then run this again"
+            "`{member}` of group `{group}` sends from {address} that it holds tenure with fence \
+             {fence}, but it has not answered that it runs. If it runs, the group is not new: \
+             let UDP pass between this host and that address, and stop every member before you \
+             begin a new era. If it does not run, an old recording of it is being replayed: stop \
+             the replay, or give all members another key. Then run this command again"
         )
     }
 }
@@ -152,23 +154,35 @@ impl Other {
         let (member, list) = (&self.member, voters.join(", "));
         let (holds, above) = match self.fence {
             Some(fence) => (
-                if self.holds { format!(", and holds tenure with fence {fence}: group `{group}` is not new") } else { format!(
-                        "; its tenure with fence {fence} is over, but group `{group}` is not new"
-                    ) },
+                if self.holds {
+                    format!(
+                        " and holds tenure with fence {fence}, so group `{group}` \
+                                         is not new"
+                    )
+                } else {
+                    format!(
+                        " and has held tenure with fence {fence}, so group `{group}` is not new"
+                    )
+                },
                 match era::after(fence) {
                     Some(next) => {
-                        format!("--era {next} or higher, so that fences go on above that one")
+                        format!(
+                            "--era {next} or higher, so that new fences are above fence \
+                                 {fence}"
+                        )
                     }
-                    None => "--era, one above the last fence that was really given: this one leaves none above it"
+                    None => "--era, one above the era of the last fence that was really granted: \
+                             no era is left above this fence"
                         .to_owned(),
                 },
             ),
             None => (String::new(), "--era, one above the last".to_owned()),
         };
         format!(
-            "`{member}`, which goes by another list of voters, runs{holds}: all members of group `{group}` must go by one list. \
-             Compare its voters with those given here ({list}), correct the wrong ones, and run this again. If the voters are \
-             to be replaced: stop every member that goes by the old list, then run this with {above}"
+            "`{member}` runs with another list of voters{holds}: all members of group `{group}` \
+             must have the same list. Compare its voters with the voters given here ({list}), \
+             correct the wrong ones, and run this command again. To replace the voters: stop \
+             every member that has the old list, then run this command with {above}"
         )
     }
 }
@@ -177,11 +191,11 @@ impl Other {
 fn still_runs(ended: Result<(), AgentStoppedError>) -> Failure {
     Failure::Failed(match ended {
         Err(AgentStoppedError::DuplicateName { member, address }) => format!(
-            "the agent of `{member}` runs, at {address}: stop it, and run this again; if it is another member's, give \
-             one of the two another name (--name)"
+            "the agent of `{member}` runs at {address}: stop it and run this command again; if \
+             it belongs to another member, give one of the two another name (--name)"
         ),
         Err(error) => error.to_string(),
-        Ok(()) => "the other voters could not be asked: try again".to_owned(),
+        Ok(()) => "the other voters could not be queried: try again".to_owned(),
     })
 }
 
@@ -196,19 +210,19 @@ mod tests {
             let other = Other { member, fence, holds };
             other.in_words("g", &["a".to_owned()])
         };
-        let runs = "`b`, which goes by another list of voters, runs";
+        let runs = "`b` runs with another list of voters";
         for (fence, holds, how) in [
-            (Some(7), true, ", and holds tenure with fence 7: group `g` is not new: "),
-            (Some(7), false, "; its tenure with fence 7 is over, but group `g` is not new: "),
+            (Some(7), true, " and holds tenure with fence 7, so group `g` is not new: "),
+            (Some(7), false, " and has held tenure with fence 7, so group `g` is not new: "),
             (None, false, ": "),
         ] {
             let said = said(fence, holds);
-            let begins = format!("{runs}{how}all members of group `g` must go by one list. ");
+            let begins = format!("{runs}{how}all members of group `g` must have the same list. ");
             assert!(said.starts_with(&begins), "{said}");
         }
         assert!(
             said(Some(7), false)
-                .ends_with("--era 1 or higher, so that fences go on above that one")
+                .ends_with("--era 1 or higher, so that new fences are above fence 7")
         );
     }
 }

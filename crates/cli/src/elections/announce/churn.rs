@@ -82,7 +82,7 @@ impl ChurnOptions {
                 )));
             }
             if place.replace(turn.mean).is_some() {
-                return Err(Failure::Usage(format!("--churn has {name} twice: give it once")));
+                return Err(Failure::Usage(format!("--churn has {name} twice: give {name} once")));
             }
         }
         Ok(churn)
@@ -110,7 +110,8 @@ pub(super) fn require_notice(
         Churn { .. } => return Ok(()),
     };
     Err(Failure::Usage(format!(
-        "--churn {unnoticed} with --listen-interval none: nobody would ever miss the leader; choose --listen-interval 3s"
+        "--churn {unnoticed} with --listen-interval none: no member would ever miss the leader; \
+         choose --listen-interval 3s"
     )))
 }
 

@@ -246,8 +246,7 @@ impl AnnounceOptions {
                 self.settle("earliest", None, PriorityKind::Wake, conditions)
             }
             Some(PriorityKind::Id | PriorityKind::Priority) => Err(Failure::Usage(
-                "earliest is the election by --merit wake: for another merit choose suppress"
-                    .to_owned(),
+                "earliest elects by --merit wake: for another merit choose suppress".to_owned(),
             )),
         }
     }
@@ -344,7 +343,8 @@ impl AnnounceOptions {
         };
         if let (Some(option), Duration::ZERO) = (needs_time, config.suppress) {
             return Err(Failure::Usage(format!(
-                "{option} with T_S = 0, where all wake up at once: choose --suppress-interval 1s"
+                "{option} has no effect if T_S = 0, because all members wake up at once: choose \
+                 --suppress-interval 1s"
             )));
         }
         if config.heartbeat == Heartbeat::Ignored && config.listen == Listen::Never {

@@ -73,16 +73,20 @@ fn of_cost(cost: &Cost, c: f64) -> ClosedForm {
 fn guarded(election: &Election) -> Result<ClosedForm, Failure> {
     let why = match election.algorithm {
         _ if election.loss.multicast > 0.0 => {
-            "where multicasts are lost: each host that has missed calls goes down by itself, so that hosts draw by as many different numbers as they have missed calls"
+            "with multicast loss: each host lowers its own estimate for every call that it \
+             missed, so hosts draw with different numbers"
         }
         Algorithm::Naive => {
-            "with --algorithm naive: all draw in every round, and what the centre takes next depends on all rounds before"
+            "with --algorithm naive: all hosts draw in every round, and the next estimate of the \
+             centre depends on all earlier rounds"
         }
         Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => {
-            "with --algorithm basic: after too few replies all are counted, and agents do not do it either"
+            "with --algorithm basic: after too few replies all hosts are counted, which agents \
+             do not do either"
         }
         Algorithm::Choice(_, Reset::Skipped) => {
-            "with --algorithm choice: two draws in a round tell of n together, though the centre goes on with one"
+            "with --algorithm choice: the two draws of a round give information about n \
+             together, but the centre continues with one"
         }
         Algorithm::SkipReset | Algorithm::History => "",
     };

@@ -26,8 +26,8 @@ impl Poll {
             Kind::Bolot(bolot) => (bolot.members, of_masks(round)),
         };
         let hosts = u32::try_from(members).ok().filter(|it| *it <= MOST_HOSTS);
-        let hosts = hosts
-            .ok_or_else(|| refused(&format!("--members {members} are more than {MOST_HOSTS}")))?;
+        let hosts =
+            hosts.ok_or_else(|| refused(&format!("--members {members} is above {MOST_HOSTS}")))?;
         let trial = CouncilTrial {
             hosts,
             config,
@@ -42,7 +42,8 @@ impl Poll {
 
 fn refused(reason: &str) -> Failure {
     Failure::Usage(format!(
-        "--engine per-host cannot hold this election: {reason}: choose otherwise, or --engine aggregate"
+        "--engine per-host cannot run this election: {reason}: change the option, or choose \
+         --engine aggregate"
     ))
 }
 

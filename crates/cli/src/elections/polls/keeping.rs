@@ -42,7 +42,7 @@ pub(super) struct KeepOptions {
 
 fn dying(text: &str) -> Result<Duration, String> {
     let mean = text.strip_prefix("die:");
-    let mean = mean.ok_or("write how often a host crashes, as in die:10m")?;
+    let mean = mean.ok_or("write the mean time between crashes of a host, as in die:10m")?;
     values::some_time(mean)
 }
 
@@ -86,7 +86,7 @@ impl Kept {
     pub(super) fn sentence(self) -> String {
         let Churn { crash_every, gone_for } = self.churn;
         format!(
-            ", kept by {} where a host crashes every {crash_every} and is gone for {gone_for}",
+            ", kept by {}, each host crashes every {crash_every} and is gone for {gone_for}",
             self.refill.name()
         )
     }

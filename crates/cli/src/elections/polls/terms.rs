@@ -34,7 +34,8 @@ impl TypedValueParser for Algorithms {
         let parsed = EnumValueParser::new().parse_ref(command, argument, value);
         parsed.map_err(|mut error| {
             if value == "bolot" {
-                let tip = "the baseline is an election of its own: `hustings sim bolot`, `hustings theory bolot`";
+                let tip = "the baseline has its own commands: `hustings sim bolot`, `hustings \
+                           theory bolot`";
                 let tips = ContextValue::StyledStrs(vec![tip.into()]);
                 error.insert(ContextKind::Suggested, tips);
             }

@@ -92,19 +92,23 @@ fn out_of_reach(model: &Model, target: f64, shortfall: &OutOfReach) -> Failure {
     let OutOfReach { ceiling, best } = shortfall;
     Failure::Usage(if *ceiling <= 0.0 {
         format!(
-            "no K reaches --target-success {target}: with --crash {} nobody is left when a round is over: choose a --crash below 1",
+            "no K reaches --target-success {target}: with --crash {} no member is left at the \
+             end of a round: choose a --crash below 1",
             model.crash
         )
     } else if target >= *ceiling {
         format!(
-            "no K reaches --target-success {target}: with --crash {} the leader itself crashes so often that no round succeeds more often than {ceiling}: choose a target below that",
+            "no K reaches --target-success {target}: with --crash {} the leader itself crashes \
+             so often that a round succeeds with probability {ceiling} at most: choose a target \
+             below that",
             model.crash
         )
     } else {
         // Rounded down, so that the user can ask for the value.
         let success = (best.success * 1e6).floor() / 1e6;
         format!(
-            "no K reaches --target-success {target}: the best of --members {} is K {}, with {success}: choose a lower target, or more members, wider views, fewer losses",
+            "no K reaches --target-success {target}: the best for --members {} is K {}, with \
+             {success}: choose a lower target, more members, wider views or less loss",
             model.members, best.k
         )
     })

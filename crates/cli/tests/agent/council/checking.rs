@@ -69,8 +69,8 @@ impl Stage {
         ];
         let is_open = open.iter().any(|it| passed.said.contains(it));
         let (code, verdict) = match is_open {
-            true => (3, "nothing is against the rules, but that is no proof: "),
-            false => (0, "drawn as it had to be: "),
+            true => (3, "no rule was broken, but the draw is not proved: "),
+            false => (0, "the draw follows the rules: "),
         };
         assert_eq!(passed.code, Some(code), "{}", passed.said);
         assert!(passed.printed.starts_with(verdict), "{}", passed.printed);
@@ -106,7 +106,7 @@ fn seats_without_a_draw_are_found_in_any_disguise() {
     let name = |seat: &Value| seat["member"]["name"].as_str().expect("a name").to_owned();
 
     let renamed = forged(&|it| it["chambers"][0]["seats"][0]["member"]["name"] = "friend".into());
-    stage.finds(&renamed, "the seat of friend is that of ");
+    stage.finds(&renamed, "the seat of friend has the identity ");
     let doubled = forged(&|it| it["chambers"][0]["seats"][1] = seats(it)[0].clone());
     stage.finds(&doubled, &format!("{} has two seats", name(&seats(&line)[0])));
     let crowded = forged(&|it| {
@@ -115,21 +115,21 @@ fn seats_without_a_draw_are_found_in_any_disguise() {
         it["chambers"][0]["seats"] = seats.into();
     });
     let crowd = seats(&crowded).len();
-    stage.finds(&crowded, &format!("{crowd} hold seats, and there are 3"));
+    stage.finds(&crowded, &format!("{crowd} hosts hold seats, and there are 3 seats"));
     let widened = forged(&|it| {
         let chamber = &mut it["chambers"][0];
         (chamber["least"], chamber["most"]) = (1.into(), 64.into());
     });
-    stage.finds(&widened, "tells of seats of class 0: 1..64, and --seats of class 0: 2..3");
+    stage.finds(&widened, "has seats of class 0: 1..64, and --seats has class 0: 2..3");
     let of_another_class = forged(&|it| {
         let mut seat = seats(it)[0].clone();
         seat["member"] = json!({"name": "friend", "id": member_id("friend").0, "address": null});
         let chamber = json!({"class": 1, "least": 1, "most": 1, "seats": [seat]});
         it["chambers"].as_array_mut().expect("a list").push(chamber);
     });
-    stage.finds(&of_another_class, "class 0: 2..3, class 1: 1..1, and --seats of class 0: 2..3");
+    stage.finds(&of_another_class, "class 0: 2..3, class 1: 1..1, and --seats has class 0: 2..3");
     let of_another_session = forged(&|it| it["session"] = 1.into());
-    stage.finds(&of_another_session, "rounds of another session than 1");
+    stage.finds(&of_another_session, "rounds of a session other than 1");
     let of_later_coins = forged(&|it| {
         for round in it["record"].as_array_mut().expect("rounds") {
             raise(round, 7);
@@ -179,7 +179,7 @@ fn council_with_refilled_seats_passes_the_check() {
     let rounds = favour["record"].as_array_mut().expect("rounds");
     let round = rounds.iter_mut().rfind(|it| it["replies"] != json!([]));
     round.expect("somebody replied")["replies"][0]["host"] = member_id("friend").0.into();
-    stage.finds(&favour, "which is no host, is said to have replied");
+    stage.finds(&favour, "which is no host, replied");
     check_later_rounds(&stage, &whole);
     check_earlier_lines(&stage, &whole);
 }
@@ -195,11 +195,11 @@ fn check_later_rounds(stage: &Stage, whole: &[&Value]) {
         forge(&mut line["record"].as_array_mut().expect("rounds")[first..]);
         line
     };
-    let round = format!("round {} of class 0 is not what follows", first + 1);
+    let round = format!("round {} of class 0 does not follow", first + 1);
     let poll = with_later(&|it| it[0]["feedback"]["word"] = 1.into());
     stage.finds(&poll, &round);
     let gap = with_later(&|it| it.iter_mut().for_each(|it| raise(it, 7000)));
-    stage.finds(&gap, "not the rounds of a draw by these options");
+    stage.finds(&gap, "with these options the recorded rounds are not");
 
     let is_heard = |it: &&Value| it["feedback"]["base"] == 0 && it["replies"] != json!([]);
     let later = &rounds(last)[first..];
@@ -213,7 +213,7 @@ fn check_later_rounds(stage: &Stage, whole: &[&Value]) {
     let name = stage.names.iter().find(|it| member_id(it).0 == ids[0]);
     let (name, round) = (name.expect("a host"), &heard["feedback"]["round"]);
     let noted = stage.check(&[whole[0], &silenced], &stage.rules).said;
-    let note = format!("note: round {round}: {name} had to reply, if it had heard");
+    let note = format!("note: round {round}: {name} had to reply, if it had received");
     assert!(noted.contains(&note), "{note}: {noted}");
 
     // A centre that begins by the rules and then departs from them.
@@ -229,7 +229,7 @@ fn check_later_rounds(stage: &Stage, whole: &[&Value]) {
     next["replies"] = json!([{"host": friend, "draws": 1, "number": 7777}]);
     rounds.push(next);
     let round = first + 2;
-    stage.finds(&forged, &format!("round {round} of class 0 is not what follows"));
+    stage.finds(&forged, &format!("round {round} of class 0 does not follow"));
 }
 
 /// Returns true if a host has no seat on any line.
@@ -248,7 +248,7 @@ fn check_earlier_lines(stage: &Stage, whole: &[&Value]) {
     let mut other = first.clone();
     let rounds = other["record"].as_array_mut().expect("rounds");
     rounds.last_mut().expect("one at least")["replies"][0]["number"] = 1.into();
-    with_last(&other, "lines 1 and 2 of the session tell of its rounds in two ways");
+    with_last(&other, "lines 1 and 2 of the session contradict each other about its rounds");
 
     let mut next = last.clone();
     let session = last["session"].as_str().expect("a string");
@@ -293,7 +293,7 @@ fn draw_with_a_public_coin_can_be_checked_by_anyone() {
     last["replies"][0]["host"] = other.into();
     let caught = check(&favour, rules);
     assert_eq!(caught.code, Some(1), "{}", caught.printed);
-    assert!(caught.said.contains("its coins say otherwise"), "{}", caught.said);
+    assert!(caught.said.contains("its coins contradict that"), "{}", caught.said);
 
     // Only drawn hosts may be seated, and a record that ends early shows no drawn host.
     let mut friend = line.clone();
@@ -306,7 +306,7 @@ fn draw_with_a_public_coin_can_be_checked_by_anyone() {
     rounds.pop();
     let refused = [
         (friend, "friend has a seat, and was not elected"),
-        (nobody, "nobody is seated"),
+        (nobody, "no host is seated"),
         (early, "no"), // draw to check, or no record of one
     ];
     for (line, why) in refused {
@@ -327,11 +327,7 @@ fn draw_with_a_public_coin_can_be_checked_by_anyone() {
     class(1);
     let caught = check(&line, rules);
     assert_eq!(caught.code, Some(1), "{}", caught.printed);
-    assert!(
-        caught.said.contains("which is of another class, is said to have replied"),
-        "{}",
-        caught.said
-    );
+    assert!(caught.said.contains("which is of another class, replied"), "{}", caught.said);
     class(0);
     assert_eq!(check(&line, rules).code, honest);
 

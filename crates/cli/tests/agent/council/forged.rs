@@ -93,16 +93,16 @@ fn finds(outcome: &Outcome, code: i32, what: &str) {
 #[test]
 fn impossible_reply_is_a_fault() {
     let check = |hosts, record: Value| check("no-reply", hosts, &[line(&[0, 1], &[record])]);
-    let proof = "drawn as it had to be: 1 rounds; seated: host-0 host-1\n";
+    let proof = "the draw follows the rules: 1 rounds; seated: host-0 host-1\n";
     finds(&check(3, first()), 0, proof);
     // With a greater number `host-3` drew a no, so its reply is not missing.
     let yes = [voice(0, 1, 4), voice(1, 1, 4)];
     let silent = round(1, 0, 4, &[&yes[..], &[voice(3, 0, u32::MAX)]].concat());
-    let fault = "round 1: host-3 is said to have replied with a no";
+    let fault = "round 1: host-3 replied with a no";
     finds(&check(4, silent), 1, fault);
     let mut beyond = first();
     beyond["replies"][0]["number"] = 5.into();
-    let fault = "round 1: host-0 is said to have drawn by a number that no host can draw by";
+    let fault = "round 1: host-0 drew with a number of hosts that no host can use";
     finds(&check(3, beyond), 1, fault);
 }
 
@@ -121,14 +121,14 @@ fn seat_under_a_name_with_the_identity_of_another_host_is_a_fault() {
     let mut unnamed = line(&[0, 1], &[first()]);
     let name = format!("#{:016x}", member_id(&host(1)).0);
     unnamed["chambers"][0]["seats"][1]["member"]["name"] = name.into();
-    finds(&check("unnamed", 3, &[unnamed]), 0, "drawn as it had to be");
+    finds(&check("unnamed", 3, &[unnamed]), 0, "the draw follows the rules");
 }
 
 #[test]
 fn hosts_with_one_identity_are_refused_and_a_host_may_be_listed_twice() {
     let record = written("twins-record", &line(&[0, 1], &[first()]).to_string());
     for (more, code, what) in [
-        ("host-1", 0, "drawn as it had to be"),
+        ("host-1", 0, "the draw follows the rules"),
         (ALIAS_OF_HOST_1, 2, "have the same identity"),
         ("host-1 1", 2, "have the same identity"),
     ] {
@@ -149,7 +149,7 @@ fn lines_with_equal_rounds_and_different_seats_prove_nothing() {
         let mut whole = whole.clone();
         whole["changes"] = 5.into();
         let outcome = check("two-ways", 3, &[whole, fewer]);
-        finds(&outcome, 3, "tell of the same rounds, and of other seats");
+        finds(&outcome, 3, "have the same rounds and different seats");
     }
 }
 
@@ -162,15 +162,16 @@ fn reply_recorded_as_late_proves_nothing() {
     finds(&outcome, 3, "; replies that came late, as the centre says: 1\n");
     for to in [0, 2] {
         let unasked = with_late(first(), &late(to, &voice(3, 1, 4), true));
-        let fault = "round 1: host-3 is said to have replied late to a round that had not been yet";
+        let fault =
+            "round 1: host-3 replied late, as the record says, to a round that had not begun";
         finds(&check(&[unasked]), 1, fault);
     }
     // No host replies, so all are called at once, without a pause in between.
     let nobody = round(1, 0, 4, &[]);
     let poll = round(2, 0, 0, &[voice(0, 1, 0), voice(1, 1, 0)]);
-    finds(&check(&[nobody.clone(), poll.clone()]), 3, "no proof");
+    finds(&check(&[nobody.clone(), poll.clone()]), 3, "not proved");
     let rested = with_late(nobody, &late(1, &voice(3, 1, 4), true));
-    let fault = "round 2 of class 0 is not what follows";
+    let fault = "round 2 of class 0 does not follow";
     finds(&check(&[rested, poll]), 1, fault);
 }
 
@@ -184,7 +185,7 @@ fn late_replies_to_the_first_election_are_checked_on_every_line() {
     finds(&honest, 3, "note: round 1: host-3 replied late");
     assert!(!honest.said.contains("had to reply"), "{}", honest.said);
     let stranger = check(&late(1, &voice(77, 1, 4), false));
-    finds(&stranger, 1, "which is no host, is said to have replied");
+    finds(&stranger, 1, "which is no host, replied");
 }
 
 #[test]
@@ -213,14 +214,14 @@ fn full_record_is_neither_a_proof_nor_a_fault() {
     finds(
         &full,
         3,
-        "note: class 0: host-3 has a seat, and was not elected in round 1. Whether it was later cannot be told: the record is full",
+        "note: class 0: host-3 has a seat, and was not elected in round 1. These lines do not show whether it was elected later: the record is full",
     );
     let (_, short) = rounds.split_last().expect("there are some");
     let short = check("not-full", 4, &[seated, line(&[3], short)]);
-    finds(&short, 1, "host-3 has a seat, and was not elected in round 1, nor later");
+    finds(&short, 1, "host-3 has a seat, and was not elected in round 1 or later");
 
     let rounds: Vec<Value> = unheard(1).collect();
-    let open = "class 0: nobody is elected in the rounds on record";
+    let open = "class 0: no host was elected in the recorded rounds";
     finds(&check("full-open", 4, &[line(&[], &rounds)]), 3, open);
     finds(&check("open", 4, &[line(&[], &[])]), 1, "no record of a draw");
     finds(&check("open", 4, &[line(&[], &rounds[..9])]), 1, open);
@@ -239,8 +240,8 @@ fn unreadable_files_are_a_usage_error() {
         let (record, hosts) = (record.display(), hosts.display());
         hustings(&format!("council {RULES} --check {record} --hosts {hosts}"))
     };
-    finds(&check(&text, &text), 2, "line 1 is not a line of a centre");
-    finds(&check(&empty, &text), 2, "no line of a centre");
+    finds(&check(&text, &text), 2, "line 1 was not printed by a centre");
+    finds(&check(&empty, &text), 2, "no line in it was printed by a centre");
     finds(&check(&none, &text), 2, "error: --check ");
     finds(&check(&record, &none), 2, "error: --hosts ");
     finds(&check(&record, &text), 2, "is not a name, or a name and its class");

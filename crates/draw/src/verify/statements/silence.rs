@@ -37,7 +37,9 @@ impl Statements<'_> {
         let who = self.names(&complaining);
         let what = match content.is_empty() {
             true => format!(
-                "{who} heard nothing for too long, and each for whom one of them waited says that it waited itself: whose silence it was these transcripts do not show"
+                "{who} received nothing in time, and every member that one of them waited for \
+                 reports that it waited itself: these transcripts do not show which member was \
+                 silent"
             ),
             // By then they may have waited nearly as long for other silent members.
             false => {
@@ -46,7 +48,12 @@ impl Statements<'_> {
                     ways => format!(" (on the way was {})", ways.join(" and ")),
                 };
                 format!(
-                    "the word of {who} alone ended the draw: that there was silence for too long. {}, for whom they waited, had sent all that was due and complain of no member. So {who} complained too early, which is a veto, or further on a message was late, one that was still on its way or one that had come by then{on_the_way}: of time there is each holder's word alone",
+                    "the draw ended only because {who} reported a silence above the limit. The \
+                     members that it waited for, {}, had sent all that was due and complained of \
+                     no member. Either {who} complained too early, which is a veto, or a message \
+                     further on was late, one that was still on its way or one that had arrived \
+                     by then{on_the_way}. The waiting times are each holder's own claim, which \
+                     proves nothing",
                     self.names(&content)
                 )
             }
@@ -112,7 +119,7 @@ impl Statements<'_> {
         }
         let [name, neighbour] = [place, silent].map(|it| self.ring.name(it));
         let what = format!(
-            "{name} waited in vain for {neighbour}{}, who says that it sent {sent}",
+            "{name} waited in vain for {neighbour}{}, which reports that it sent {sent}",
             heard(holder, side, waited)
         );
         if self.complains(silent) {
@@ -121,12 +128,16 @@ impl Statements<'_> {
             // complaint either, which was sent to it at once. So the two took longer than the
             // timeout.
             let what = format!(
-                "{what}, and complained of silence itself before it heard of that: there and back took longer than an answer may, or one of the two kept something back"
+                "{what}, and complained of silence itself before it learned of that: the round \
+                 trip took longer than the limit for an answer, or one of the two withheld a \
+                 message"
             );
             return Some(Finding::new(Weight::Either, [name, neighbour], what));
         }
         Some(Finding::open(format!(
-            "{what}: kept back by one of the two, lost or late on their link, or {neighbour} was kept waiting by a member behind it; of time there is each holder's word alone"
+            "{what}: one of the two withheld it, or it was lost or late on their link, or a \
+             member behind {neighbour} made {neighbour} wait. The waiting times are each \
+             holder's own claim, which proves nothing"
         )))
     }
 
@@ -136,7 +147,7 @@ impl Statements<'_> {
     fn word_of_absent(&self, place: u32, silent: u32, other: Option<&Reading>) -> Finding {
         let [name, neighbour] = [place, silent].map(|it| self.ring.name(it));
         let what =
-            format!("{name} says that it waited in vain for {neighbour}, and does not show it");
+            format!("{name} reports that it waited in vain for {neighbour}, and does not show it");
         let is_asked_too = other.is_none() && self.has_begun(silent);
         let who = [Some(name), Some(neighbour).filter(|_| is_asked_too)];
         Finding::new(Weight::Unanswered, who.into_iter().flatten(), what)
@@ -156,29 +167,35 @@ impl Statements<'_> {
         let [name_of_holder, neighbour] = [holder.place, silent].map(|it| self.ring.name(it));
         let until = complaining.map_or_else(String::new, |it| {
             let complaining = self.ring.name(it);
-            format!(", until {complaining}, who waited behind {name_of_holder}, complained")
+            format!(", until {complaining}, which waited behind {name_of_holder}, complained")
         });
         let what = format!(
-            "{name_of_holder} waited in vain for {neighbour}{}, who hands in no transcript{until}",
+            "{name_of_holder} waited in vain for {neighbour}{}, which hands in no \
+             transcript{until}",
             heard(holder, side, had)
         );
         if !self.has_begun(silent) {
             return Finding::open(format!(
-                "{what}. Not a word of {neighbour} in this draw is shown: it was silent, their link failed, the complaint is false, or {neighbour} never began, as another member was gone just then"
+                "{what}. No transcript shows any message of {neighbour} in this draw: it was \
+                 silent, their link failed, the complaint is false, or {neighbour} never began \
+                 because another member left at that moment"
             ));
         }
         if self.is_signed_by(silent) || !holder.is_whole() {
             // The neighbour was present to the end, or may have been.
             let what = format!(
-                "{what}: silence, a link that failed or was late, a complaint that came too early, or {neighbour} was kept waiting itself"
+                "{what}: it was silent, the link failed or was late, the complaint came too \
+                 early, or {neighbour} had to wait itself"
             );
             return Finding::unanswered(neighbour, what);
         }
         // An honest neighbour that is present signs in the end that it learned of the fault. The
         // holder receives this before it stops waiting, if `respond_within` is longer than the
         // round-trip time, as the guide requires.
-        let what =
-            format!("{what} and signed nothing: silence, a link that failed, or a false complaint");
+        let what = format!(
+            "{what} and signed nothing: it was silent, the link failed, or the complaint \
+                     is false"
+        );
         Finding::new(Weight::Either, [name_of_holder, neighbour], what)
     }
 
@@ -245,6 +262,6 @@ fn heard(holder: &Reading, from: Side, messages: usize) -> String {
         several => format!(" after {several} messages"),
     };
     let link = holder.broken(from);
-    let link = link.map_or_else(String::new, |why| format!(" (of the link it says: {why})"));
+    let link = link.map_or_else(String::new, |why| format!(" (its note about the link: {why})"));
     came + &link
 }

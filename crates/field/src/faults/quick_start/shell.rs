@@ -143,6 +143,9 @@ impl ReadPrograms {
 /// `Some(None)` if it reports that there is no leader.
 fn named_leader(line: &str) -> Option<Option<usize>> {
     let (_, news) = line.split_once("group web: ")?;
+    if news == "no leader" || news.starts_with("no leader (") {
+        return Some(None);
+    }
     let (name, _) = news.split_once(" leads")?;
     Some(NAMES.iter().position(|it| *it == name))
 }
@@ -156,7 +159,8 @@ mod tests {
         let check = |line: &str, expected| assert_eq!(named_leader(line), expected, "{line}");
         check("group web: beta leads, at 10.0.0.2:38211", Some(Some(1)));
         check("2026  INFO group web: alpha leads (this member)", Some(Some(0)));
-        check("group web: nobody leads", Some(None));
+        check("group web: no leader", Some(None));
+        check("2026  INFO group web: no leader (goodbye)", Some(None));
         check("INFO group web: suppress: announce 100ms", None);
         check("member alpha is up", None);
     }

@@ -274,7 +274,8 @@ fn number_off_the_steps_is_a_fault_and_a_higher_one_no_proof() {
             let is_off = [3, 285, 3_163].contains(&number);
             match verdict.code() {
                 1 if is_off => {
-                    let fault = "is said to have drawn by a number that no host can draw by";
+                    let fault = "drew with a number of hosts that no host can use, as the record \
+                                 says";
                     let is_found = |it: &String| it.contains(fault);
                     assert!(verdict.faults.iter().any(is_found), "{:?}", verdict.faults);
                     off += 1;
@@ -282,8 +283,8 @@ fn number_off_the_steps_is_a_fault_and_a_higher_one_no_proof() {
                 1 => {} // its coins say otherwise
                 UNPROVED => {
                     assert!(!is_off, "{number}");
-                    let note =
-                        "drew by the number of a host that has missed calls, as its reply says";
+                    let note = "drew with the number of hosts of a host that has missed calls, as its \
+                         reply says";
                     let is_noted = |it: &String| it.contains(note);
                     assert!(verdict.notes.iter().any(is_noted), "{:?}", verdict.notes);
                     above += 1;
@@ -465,5 +466,5 @@ fn no_forgery_that_changes_the_council_is_a_proof() {
             assert_ne!(code, 0, "seed {seed}: {text}");
         }
     }
-    println!("{changed} of {tried} forgeries change who is seated; by exit code: {codes:?}");
+    println!("{changed} of {tried} forgeries change the seated hosts; by exit code: {codes:?}");
 }

@@ -25,11 +25,12 @@ pub(super) fn sessions(text: &str) -> Result<Sessions, String> {
     };
     let lines = lines.map_err(|error| {
         let line = error.line();
-        format!("line {line} is not a line of a centre: {error}")
+        format!("line {line} was not printed by a centre: {error}")
     })?;
     if lines.iter().any(has_rounded_identities) {
         return Err(
-            "identities in it were rounded, as programs do that keep numbers as floating point (jq does): check what the centre printed"
+            "identities in the file were rounded, by a program that keeps numbers as floating \
+             point (jq does): check the centre's own output"
                 .to_owned(),
         );
     }
@@ -47,7 +48,9 @@ pub(super) fn sessions(text: &str) -> Result<Sessions, String> {
         lines.sort_by_key(|it| (size(it), it.changes));
     }
     if sessions.is_empty() {
-        Err("no line of a centre: keep what it prints with --format json".to_owned())
+        Err("no line in it was printed by a centre: keep the output of the centre with --format \
+             json"
+            .to_owned())
     } else {
         Ok(sessions)
     }
@@ -80,7 +83,8 @@ pub(super) fn contradictions(lines: &[CentreStatus]) -> Vec<String> {
     torn.map(|(place, _)| {
         let next = place + 1;
         format!(
-            "lines {place} and {next} of the session tell of its rounds in two ways: a record only grows"
+            "lines {place} and {next} of the session contradict each other about its rounds: a \
+             record only grows"
         )
     })
     .collect()
@@ -99,7 +103,10 @@ pub(super) fn ambiguities(lines: &[CentreStatus]) -> Vec<String> {
     found
         .map(|(place, _)| {
             let next = place + 1;
-            format!("lines {place} and {next} of the session tell of the same rounds, and of other seats")
+            format!(
+                "lines {place} and {next} of the session have the same rounds and different \
+                     seats"
+            )
         })
         .collect()
 }

@@ -80,7 +80,8 @@ pub(super) fn misshapen(rules: &Config, line: &CentreStatus) -> Vec<String> {
     let ruled: Vec<String> = ruled.map(in_words).collect();
     if told != ruled {
         return vec![format!(
-            "the line tells of seats of {}, and --seats of {}: check it with the options of its centre",
+            "the line has seats of {}, and --seats has {}: check the line with the options of \
+             its centre",
             told.join(", "),
             ruled.join(", ")
         )];
@@ -88,22 +89,24 @@ pub(super) fn misshapen(rules: &Config, line: &CentreStatus) -> Vec<String> {
     let mut faults = Vec::new();
     if line.record.iter().any(|it| it.feedback.session != line.session) {
         faults.push(format!(
-            "the record has rounds of another session than {}, the line's",
+            "the record has rounds of a session other than {}, the session of the line",
             line.session
         ));
     }
     for chamber in &line.chambers {
         let (class, taken) = (chamber.class, chamber.seats.len());
         if taken > chamber.most as usize {
-            faults
-                .push(format!("class {class}: {taken} hold seats, and there are {}", chamber.most));
+            faults.push(format!(
+                "class {class}: {taken} hosts hold seats, and there are {} seats",
+                chamber.most
+            ));
         }
     }
     let mut known = BTreeSet::new();
     for Peer { name, id, .. } in line.seats().map(|it| &it.member) {
         if member_id(name) != *id && *name != unnamed(*id) {
             faults.push(format!(
-                "the seat of {name} is that of {:016x}, which is not the identity of that name",
+                "the seat of {name} has the identity {:016x}, which does not belong to that name",
                 id.0
             ));
         }
@@ -123,7 +126,8 @@ pub(super) fn misnamed(names: &Names<'_>, line: &CentreStatus) -> Vec<String> {
         let listed = names.get(id).map(|it| it.0);
         if let Some(listed) = listed.filter(|it| it != name && *name != unnamed(*id)) {
             faults.push(format!(
-                "the seat of {name} is that of {listed}: both names have the identity {:016x}, and only {listed} is on the list of hosts",
+                "the seat of {name} belongs to {listed}: both names have the identity {:016x}, \
+                 and only {listed} is on the list of hosts",
                 id.0
             ));
         }
@@ -199,13 +203,13 @@ impl Found {
             }
         }
         if seated.is_empty() {
-            self.faults.push(format!("class {class}: nobody is seated"));
+            self.faults.push(format!("class {class}: no host is seated"));
         }
         let begins_anew = drawn.later.first().is_some_and(|it| it.feedback.seated == 0);
         if begins_anew && seated.is_disjoint(&elected) {
             self.faults.push(format!(
-                "class {class}: a council was elected in round {elected_in}, and the centre called again. If that council was seated, check the \
-                 line that says so too"
+                "class {class}: a council was elected in round {elected_in}, and the centre \
+                 called again. If that council was seated, also check the line that shows it"
             ));
         }
     }
@@ -233,18 +237,20 @@ impl Found {
                 }
                 None if is_lost || is_full(line) => {
                     let why = if is_lost {
-                        "seats may have fallen empty in too many ways"
+                        "there are too many ways in which seats may have fallen empty"
                     } else {
                         "the record is full"
                     };
                     self.untold.insert(*id);
                     self.note(&format!(
-                        "class {class}: {name} has a seat, and was not elected in round {elected_in}. Whether it was later cannot be \
-                         told: {why}. Check what the centre printed before"
+                        "class {class}: {name} has a seat, and was not elected in round \
+                         {elected_in}. These lines do not show whether it was elected later: \
+                         {why}. Check the earlier lines of the centre too"
                     ));
                 }
                 None => self.faults.push(format!(
-                    "class {class}: {name} has a seat, and was not elected in round {elected_in}, nor later"
+                    "class {class}: {name} has a seat, and was not elected in round {elected_in} \
+                     or later"
                 )),
             }
         }
@@ -318,7 +324,7 @@ mod tests {
         // A later reply does not justify an earlier seat.
         let Found { faults, .. } = judge(&[before, line(6, &rounds[..1]), after]);
         assert!(
-            matches!(&faults[..], [it] if it.ends_with("has a seat, and was not elected in round 1, nor later")),
+            matches!(&faults[..], [it] if it.ends_with("has a seat, and was not elected in round 1 or later")),
             "{faults:?}"
         );
     }
