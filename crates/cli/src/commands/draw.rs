@@ -220,7 +220,7 @@ fn in_words(status: &DrawStatus) -> String {
             text += &format!("{leader} is elected, and all members have signed it\n");
         }
         (None, Some(fault)) => {
-            text += &format!("no leader, because of a fault\n  {}\n", fault.text)
+            text += &format!("no leader, because of a fault\n  {}\n", fault.text);
         }
         (None, None) => {
             let missing = status.unconfirmed_by.join(", ");
