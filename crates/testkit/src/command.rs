@@ -111,6 +111,7 @@ impl From<Output> for Outcome {
 /// should have been refused may run for ever.
 #[track_caller]
 pub fn finish(command: &mut Command) -> Outcome {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = Process::spawn(command).expect("the program starts");
     let printed = read_whole(process.stdout.take());
     let said = read_whole(process.stderr.take());
