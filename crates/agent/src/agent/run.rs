@@ -81,8 +81,8 @@ struct Sources {
 }
 
 impl Sources {
-    /// Waits for the next event, until `due`. Datagrams, which anyone can send in floods, come after
-    /// the events of this host, which are few.
+    /// Waits for the next event, until `due`. Datagrams, which anyone can send in floods, come
+    /// after the events of this host, which are few.
     async fn next(&mut self, udp_transport: &UdpTransport, due: Option<Instant>) -> Event {
         tokio::select! {
             biased;

@@ -60,7 +60,7 @@ fn status_metrics_and_page_show_the_same_verdict() {
     let health = until_health(&beta, "cut-off");
     assert_eq!(health["level"], "warning");
     let text = status(&beta);
-    assert!(text.contains("\n  health    warning: leads, but has heard none"), "{text}");
+    assert!(text.contains("\n  health    warning: leads, but has received nothing"), "{text}");
 }
 
 /// The voters have not answered, because no request was sent.
