@@ -68,9 +68,9 @@ pub enum NoDraw {
     },
     /// The member has already taken part in this draw.
     #[error(
-        "{name} has already taken part in this draw, as {} shows. A draw that is repeated until \
-         a member likes the result is worthless: agree with the others on a new number, and give \
-         them the reason", once_marker.display()
+        "{name} has taken part in this draw, as {} shows. A draw that is repeated until a member \
+         likes the result is worthless: agree with the others on a new number, and give them the \
+         reason", once_marker.display()
     )]
     Drawn {
         /// The name of the member.

@@ -339,8 +339,8 @@ mod tests {
             members[3] = (first, second);
             members
         };
-        check("", &twice("a", "h:4"), "members a and a have one name");
-        check("", &twice("d", "h:1"), "members a and d have one address");
+        check("", &twice("a", "h:4"), "members a and a have the same name");
+        check("", &twice("d", "h:1"), "members a and d have the same address");
         check("", &twice("d", "h"), "not a host and a port");
         check("", &twice("", "h:4"), "a name has 1 to 64");
         check("", &twice("../d", "h:4"), "a name has 1 to 64");
@@ -349,7 +349,7 @@ mod tests {
             let keys: Vec<&str> = text.lines().filter(|it| it.starts_with("key")).collect();
             text.replace(keys[1], keys[0])
         };
-        assert!(refused(same_key).contains("members a and b have one key"));
+        assert!(refused(same_key).contains("members a and b have the same key"));
         let weak = text("", &FOUR).replace("key = \"", "key = \"00");
         assert!(refused(weak).contains("near line"));
     }

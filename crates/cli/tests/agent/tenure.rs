@@ -450,7 +450,7 @@ fn voter_is_not_initialised_while_its_agent_runs_without_its_file() {
         // As on another host.
         let options = scene.options("c").replace("/c", "/elsewhere");
         let init = hustings(&format!("voter init {options} {more}"));
-        assert_refused(&init, "the agent of `c` runs, at 127.0.0.1:");
+        assert_refused(&init, "the agent of `c` runs at 127.0.0.1:");
     }
     agents[2].pause();
     assert_refused(&scene.init("c", ""), "is locked: the agent of `c` runs");

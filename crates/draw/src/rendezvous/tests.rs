@@ -112,7 +112,7 @@ async fn callers_claims_are_not_attributed_to_the_neighbour() {
     // The caller may be the neighbour. Its claim is therefore reported as a claim.
     let told = m1.told.borrow().clone();
     let refused = told.last_refused.unwrap();
-    let expected = "who calls itself m0 has another ring file";
+    let expected = "the peer that calls itself m0 has another ring file";
     assert!(refused.starts_with(expected), "{refused}");
     assert_eq!(told.missing[0], "m0");
     let [absent, _] = m1.give_up().await;

@@ -386,13 +386,13 @@ async fn late_disk_failure_does_not_deny_a_result() {
         let error = std::io::Error::other("no room");
         table.participant(0).disk_failed(error, status).to_string()
     };
-    assert!(failed(&status).contains("without it there is no result"));
+    assert!(failed(&status).contains("without a transcript there is no result"));
     status.send_modify(|it| it.seen = Some("m2".to_owned()));
     let signed = failed(&status);
-    assert!(signed.contains("m2 is elected, so that may stand"), "{signed}");
+    assert!(signed.contains("m2 is elected, so the result may stand"), "{signed}");
     status.send_modify(|it| it.leader = Some("m2".to_owned()));
     let signed = failed(&status);
-    assert!(signed.contains("and so have all others: that stands"), "{signed}");
+    assert!(signed.contains("and so have all others: the result stands"), "{signed}");
 }
 
 /// Lets m3 send an attestation, changed by `spoil` and `forge`, to m0, its right neighbour. Returns

@@ -202,7 +202,9 @@ async fn statement_missing_from_its_own_transcript_is_proven() {
     });
     let found = table.verify([0, 1]);
     let another = |it: &super::Finding| {
-        it.weight == Weight::Proven && it.who == ["m1"] && it.what.contains("another transcript")
+        it.weight == Weight::Proven
+            && it.who == ["m1"]
+            && it.what.contains("signed a transcript of ")
     };
     assert!(found.findings.iter().any(another), "{found:?}");
 }
@@ -220,7 +222,7 @@ async fn messages_left_out_or_out_of_order_do_not_count() {
     let of_m0 = |it: &Entry| {
         matches!(it, Entry::Heard { side: Side::Left, .. }) // the left neighbour of m1
     };
-    let misplaced = "a message is missing, or heard twice";
+    let misplaced = "a message is missing, or was received twice";
     let found = with_lie(1, |entries| {
         let first = entries.iter().position(of_m0).unwrap();
         entries.remove(first);

@@ -30,7 +30,7 @@ async fn cut_or_edited_transcripts_do_not_count() {
     let lines: Vec<&str> = whole.lines().collect();
     let signed = lines.iter().position(|it| it.contains("statement")).unwrap();
     let why = refused(&table, lines[0]);
-    assert!(why.contains("does not go on to say who was there"), "{why}");
+    assert!(why.contains("does not list the members present"), "{why}");
     for cut in 2..signed {
         let why = refused(&table, &lines[..cut].join("\n"));
         assert!(why.contains("m0 has not signed it"), "{cut}: {why}");

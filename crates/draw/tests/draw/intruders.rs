@@ -46,9 +46,9 @@ async fn member_with_another_ring_file_is_named() {
     let drawn = other.draw(listener, &status, std::future::pending()).await;
     let signed = drawn.unwrap_err().to_string();
     // The member calls m0, and a process that calls itself m2 calls the member.
-    let called = "no sign of m2 and m0 (who calls itself m0 has another ring file: ";
+    let called = "m2 and m0 (the peer that calls itself m0 has another ring file: ";
     assert!(signed.contains(called), "{signed}");
-    let caller = "; a caller was refused: who calls itself m2 has another ring file: ";
+    let caller = "; a caller was refused: the peer that calls itself m2 has another ring file: ";
     assert!(signed.contains(caller), "{signed}");
     for task in seats.drain(..) {
         task.abort();

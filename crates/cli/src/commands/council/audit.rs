@@ -384,11 +384,13 @@ impl Summary {
             (self.seatless, "hosts that were elected and have no seat"),
             (
                 self.later_seats,
-                "seats filled after the first election; that they were empty only the centre says",
+                "seats filled after the first election, which only the centre reports as empty \
+                 before",
             ),
             (
                 self.ambiguous,
-                "lines with the same rounds and different seats; their order only the centre gives",
+                "lines with the same rounds and different seats, in an order that only the \
+                 centre gives",
             ),
             (self.untold, "seats and classes that the record does not cover"),
         ];

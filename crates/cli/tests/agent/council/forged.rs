@@ -115,7 +115,7 @@ fn seat_under_a_name_with_the_identity_of_another_host_is_a_fault() {
     assert_eq!(member_id(ALIAS_OF_HOST_1), member_id(&host(1)));
     let mut forged = line(&[0, 1], &[first()]);
     forged["chambers"][0]["seats"][1]["member"]["name"] = ALIAS_OF_HOST_1.into();
-    let fault = format!("the seat of {ALIAS_OF_HOST_1} is that of host-1");
+    let fault = format!("the seat of {ALIAS_OF_HOST_1} belongs to host-1");
     finds(&check("alias", 3, &[forged]), 1, &fault);
     // A centre that does not know a host's name writes the identity.
     let mut unnamed = line(&[0, 1], &[first()]);

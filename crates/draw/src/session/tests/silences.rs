@@ -76,11 +76,11 @@ async fn lone_complaint_of_silence_is_reported_as_such() {
     assert_eq!(found.findings.len(), 1, "{found:?}");
     let open = &found.findings[0];
     assert_eq!(open.weight, Weight::Open, "{found:?}");
-    let alone = "the word of m3 alone ended the draw: that there was silence for too long. m0 and m2, for whom they waited, had sent all that was due";
+    let alone = "the draw ended only because m3 reported a silence above the limit. The members that it waited for, m0 and m2, had sent all that was due";
     assert!(open.what.contains(alone), "{found:?}");
     // m1 has received the message of m0 and nothing else, and neither m0 nor m2 has received one of
     // m1. On the links of m3 everything had arrived.
-    let late = "m3 complained too early, which is a veto, or further on a message was late, one that was still on its way or one that had come by then (on the way was message 1 from m1 to m0 and message 1 from m1 to m2 and message 1 from m2 to m1): of time";
+    let late = "Either m3 complained too early, which is a veto, or a message further on was late, one that was still on its way or one that had arrived by then (on the way was message 1 from m1 to m0 and message 1 from m1 to m2 and message 1 from m2 to m1). The waiting times";
     assert!(open.what.contains(late), "{found:?}");
     // Without the transcript of m1, of which no member received a message, all may have waited for
     // m1.
@@ -89,7 +89,7 @@ async fn lone_complaint_of_silence_is_reported_as_such() {
     for (finding, beside) in found.findings.iter().zip(["m2", "m0"]) {
         assert_eq!(finding.weight, Weight::Open, "{found:?}");
         let behind = format!(
-            "{beside} waited in vain for m1 after 0 messages, who hands in no transcript, until m3, who waited behind {beside}, complained. Not a word of m1"
+            "{beside} waited in vain for m1 after 0 messages, which hands in no transcript, until m3, which waited behind {beside}, complained. No transcript shows any message of m1"
         );
         assert!(finding.what.contains(&behind), "{found:?}");
     }
@@ -132,7 +132,7 @@ async fn silent_member_is_named_when_its_neighbours_were_told_first() {
         assert_eq!(finding.weight, Weight::Either, "{found:?}");
         assert_eq!(finding.who, [beside, "m3"], "{found:?}");
         let what = format!(
-            "{beside} waited in vain for m3 after 1 message (of the link it says: it was closed), who hands in no transcript, until m1, who waited behind {beside}, complained"
+            "{beside} waited in vain for m3 after 1 message (its note about the link: it was closed), which hands in no transcript, until m1, which waited behind {beside}, complained"
         );
         assert!(finding.what.starts_with(&what), "{found:?}");
     }
@@ -189,10 +189,9 @@ async fn delay_elsewhere_does_not_blame_honest_neighbours() {
     for (finding, beside) in found.findings.iter().zip(["m2", "m0"]) {
         assert_eq!(finding.weight, Weight::Open, "{found:?}");
         let sent =
-            format!("m3 waited in vain for {beside} after 1 message, who says that it sent ");
+            format!("m3 waited in vain for {beside} after 1 message, which reports that it sent ");
         assert!(finding.what.starts_with(&sent), "{found:?}");
-        let late =
-            format!("late on their link, or {beside} was kept waiting by a member behind it");
+        let late = format!("late on their link, or a member behind {beside} made {beside} wait");
         assert!(finding.what.contains(&late), "{found:?}");
     }
     // This holds for any subset of transcripts.
@@ -261,7 +260,7 @@ async fn member_that_may_never_have_begun_is_not_named() {
     assert_eq!(found.findings.len(), 2, "{found:?}");
     names_nobody_who_answers(&found);
     for (finding, beside) in found.findings.iter().zip(["m1", "m3"]) {
-        let what = format!("{beside} never began, as another member was gone just then");
+        let what = format!("{beside} never began because another member left at that moment");
         assert!(finding.what.contains(&what), "{found:?}");
     }
 }
@@ -306,6 +305,6 @@ async fn signed_reason_without_a_transcript_is_reported() {
     let of_m1 = found.findings.iter().find(|it| it.who == ["m1"]);
     let of_m1 = of_m1.unwrap_or_else(|| panic!("{found:?}"));
     assert_eq!(of_m1.weight, Weight::Unanswered, "{found:?}");
-    let reason = "signed why, but do not show it: \"m1, in Basic round 1: m0 sent no flip, which has no place there\"";
+    let reason = "signed the reason, but do not show it: \"m1, in Basic round 1: m0 sent no flip, which the protocol does not allow there\"";
     assert!(of_m1.what.contains(reason), "{found:?}");
 }

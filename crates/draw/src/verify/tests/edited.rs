@@ -156,14 +156,14 @@ async fn unusable_entry_is_reported_with_its_line() {
                 it.remove(0);
                 0
             },
-            "begins by saying of what",
+            "does not begin with the entry that names its draw",
         ),
         (
             |it| {
                 it.remove(1);
                 1
             },
-            "who was there",
+            "does not list the members present",
         ),
         (
             |it| {
@@ -234,7 +234,7 @@ async fn edit_before_a_signature_is_reported_with_its_line() {
     let edited = spaced(&lines.join("\n"));
     let read = Reading::read(edited.as_bytes(), &table.ring, table.ring.digest());
     let why = read.unwrap_err().to_string();
-    let expected = format!("line {}: what m1 signed", 2 * (signed + 1));
+    let expected = format!("line {}: m1 did not sign", 2 * (signed + 1));
     assert!(why.starts_with(&expected), "{why}");
 }
 

@@ -112,7 +112,7 @@ async fn fault_unknown_to_all_others_is_reported_as_a_veto() {
         let (_table, found) = with_word(3, Verdict::Fault(fault)).await;
         let found = of("m3", &found);
         assert_eq!(found.len(), 2, "{cause:?}: {found:?}");
-        let secret = "signed a fault that neither of its neighbours heard of";
+        let secret = "signed a fault that reached neither of its neighbours";
         assert!(found[0].what.contains(secret), "{found:?}");
         assert!(is_open(&found[1]), "{found:?}");
     }
@@ -123,8 +123,7 @@ async fn stall_that_no_transcript_shows_is_reported_as_a_claim() {
     let fault = Fault { place: 3, round: 4, cause: FaultCause::Stalled { stages: 40 } };
     let (_table, found) = with_word(3, Verdict::Fault(fault)).await;
     let found = of("m3", &found);
-    let word =
-        "signed that all active members flipped alike 40 times in a row, which no transcript";
+    let word = "signed that all active members flipped the same coin 40 times in a row, which no transcript";
     assert!(found[0].what.contains(word), "{found:?}");
     assert!(found.iter().any(is_open), "{found:?}");
 }
