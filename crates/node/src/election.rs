@@ -169,7 +169,7 @@ impl Election {
         if let Some(merge) = &mut self.merge {
             merge.on_timeout(&mut *self.driver, context, emit);
         }
-        self.driver.pass(context.now);
+        emit.raise(Event::ElectionTimeout);
     }
 
     fn settle(&mut self, context: &Context, emit: &mut Emit) {
@@ -189,7 +189,8 @@ impl Component for Election {
             Event::Protocol(effect) => return self.carry_out(effect, context, emit),
             Event::Heard(heard) => self.heard(heard, context, emit),
             Event::HeldBack { from, message } => self.receive(*from, message, context, emit),
-            Event::Timeout => self.on_timeout(context, emit),
+            Event::Timeout => return self.on_timeout(context, emit),
+            Event::ElectionTimeout => self.driver.pass(now),
             Event::MemberUp(candidate) => {
                 self.driver.view_changed(now, ViewChange::Joined(*candidate));
                 if is_partial && !context.is_in_view(candidate.id) {

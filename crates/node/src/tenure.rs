@@ -205,7 +205,7 @@ impl Component for Tenure {
             }
             Event::Saved(done) => self.on_saved(done, context, emit),
             Event::Lease(lease_event) => self.on_lease_event(lease_event, context, emit),
-            Event::WorkStopped => self.leave_tenure(context, emit),
+            Event::ReleaseIfIdle => self.leave_tenure(context, emit),
             Event::Ask(request) => self.ask_authority(*request, context, emit),
             Event::Paused(span) => self.note_pause(*span, context),
             Event::PeerMoved => self.word_last_words(context, emit),
@@ -326,7 +326,7 @@ impl Tenure {
             false if !inherits => self.ask_authority(Request::Withdraw, context, emit),
             true | false => {}
         }
-        self.leave_tenure(context, emit);
+        self.release_later(emit);
         if self.holds_unelected {
             self.announce_tenure(context, emit); // the others have just learnt of another nominee
             self.tell_at = Some(context.now + TELL_AGAIN); // or are about to
@@ -339,7 +339,15 @@ impl Tenure {
         self.receives_transfer_until = None;
         self.is_leaving = true;
         self.ask_authority(Request::Withdraw, context, emit);
-        self.leave_tenure(context, emit);
+        self.release_later(emit);
+    }
+
+    /// Releases tenure as soon as it is published that this member no longer leads. Work that finds
+    /// the member leading has been counted before, so the release sees it.
+    fn release_later(&self, emit: &mut Emit) {
+        if self.is_leaving {
+            emit.raise(Event::ReleaseIfIdle);
+        }
     }
 
     /// Passes a request to the authority.

@@ -288,7 +288,7 @@ async fn member_in_an_earlier_era_gets_no_tenure_from_etcd() {
     ahead.release().await.unwrap();
     // Only the era is left of the tenure. A member that has seen nothing is refused too.
     for mut behind in [behind, store("carla", 0)] {
-        let why = "group `g` is in era 1: raise `era` of this member to it";
+        let why = "group `g` is in era 1: raise `era` of this member to that";
         let denied = behind.acquire().await.unwrap_err();
         assert_eq!(denied, StoreError::Refused(why.to_owned()));
     }

@@ -252,7 +252,7 @@ async fn fence_is_stale_as_soon_as_the_row_has_a_later_tenure() {
     // Members that are still in the old era are refused.
     let mut behind = house.store(&terms("g", "ben", 1), house.port());
     store.release().await.unwrap();
-    let why = "group `g` is in era 2: raise `era` of this member to it";
+    let why = "group `g` is in era 2: raise `era` of this member to that";
     let denied = behind.acquire().await.unwrap_err();
     assert_eq!(denied, StoreError::Refused(why.to_owned()));
 }

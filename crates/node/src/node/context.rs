@@ -5,7 +5,8 @@
 //! Outputs     facts, and answers that follow from several of them
 //! Owns        the member's identity, the nominee, the participation, the table of peers, the
 //!             choice between multicast and unicast, and the published part of membership and tenure
-//! Invariants  components get it by shared reference, so `node.rs` is the only writer. It writes:
+//! Invariants  components get it by shared reference, so `node.rs` and `node/inputs.rs` are the only
+//!             writers. They write:
 //!
 //! | Fact | On |
 //! |---|---|

@@ -68,8 +68,11 @@ pub(crate) enum Event<'a> {
     Saved(&'a Result<(), String>),
     /// An event of an authority outside the loop.
     Lease(&'a LeaseEvent),
-    /// The work under tenure has stopped.
-    WorkStopped,
+    /// If the member is leaving and no work is in flight, its tenure is to be released. What was
+    /// raised before, such as the end of its leadership, is published by now.
+    ReleaseIfIdle,
+    /// The election's own timers are due. Messages that a merge held back came first.
+    ElectionTimeout,
     /// The user asks something of the authority.
     Ask(Request),
     /// The leader's host refuses connections, after this round trip.

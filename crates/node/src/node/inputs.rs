@@ -94,7 +94,7 @@ impl Node {
 
     /// Releases tenure, if the member is leaving and its work has stopped.
     pub fn leave_tenure(&mut self, now: Instant, out: &mut Outbox) {
-        self.input(now, out, |node| node.raise(&Event::WorkStopped));
+        self.input(now, out, |node| node.raise(&Event::ReleaseIfIdle));
     }
 
     /// Passes a request to the authority.
