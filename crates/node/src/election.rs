@@ -3,7 +3,7 @@
 //! Purpose     passes messages, members and hints to the protocol, and carries its effects out
 //! Inputs      election messages, members that come and go, dead leaders, the start and end of
 //!             taking part, time
-//! Outputs     election messages, [`Event::Elected`] and [`Event::Meet`]
+//! Outputs     election messages; [`Event::Elected`], [`Event::Meet`], messages that were held back
 //! Owns        the driver, the round that merges two partitions, the hints, the check of the
 //!             listen interval
 //! Invariants  an effect is carried out, with all that follows from it, before the next one

@@ -3,10 +3,12 @@
 //! Purpose     one place that answers "is the leader dead?"
 //! Inputs      refused connections, answers to challenges, reports of other members, the failure
 //!             detector, nominations, time
-//! Outputs     challenges, reports, [`Event::LeaderDead`] and [`Event::ReportExpired`]
+//! Outputs     challenges and reports; events about proofs, deaths, peers that are asked or lost,
+//!             and a new incarnation that refutes a report about this member
 //! Owns        the ping of a leader whose host refuses connections, the probe of a leader that no
 //!             failure detector watches, the check for isolation, the last report to be checked
-//! Invariants  a leader is dead only if it did not answer this member, or did not refute a report
+//! Invariants  a leader is dead only if it said goodbye, did not answer this member, did not refute
+//!             a report, or the failure detector reports it
 //!
 //! The evidence, the fastest first: a closed lifeline, whose host then refuses a connection and
 //! whose process does not answer a ping ([`leader_ping`]); a report of another member, which the

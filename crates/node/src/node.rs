@@ -85,7 +85,7 @@ enum Part {
 /// - Discovery and Membership before Tenure, on the start and on a greeting: members find each other
 ///   before they learn of a fence.
 /// - Membership before Liveness, on a timeout: a death that the failure detector reports needs no
-///   probe.
+///   ping.
 /// - Tenure before Election, on a timeout: a tenure that has run out is over before this member can
 ///   be named again.
 const ORDER: [Part; 8] = [

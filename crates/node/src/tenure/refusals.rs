@@ -1,10 +1,12 @@
 //! The reasons for which a nominee has no tenure yet.
 //!
-//! Purpose     turns the refusals of voters into sentences with a remedy
-//! Inputs      the answers of voters
+//! Purpose     turns the refusals of voters into sentences with a remedy; refuses fences that no
+//!             authority can have granted
+//! Inputs      the answers of voters, fences that members announce
 //! Outputs     refusals for log and status
-//! Owns        the flags of each voter: not initialised, left behind, refuses the ttl
-//! Invariants  reports only; it decides nothing about tenure
+//! Owns        nothing; it writes the flags of each voter: not initialised, left behind, refuses
+//!             the ttl
+//! Invariants  a fence of a later era is never refused here, because people begin eras
 
 use hustings_protocol::tenure::{Fence, Message, Question, Refused, counter};
 use hustings_protocol::{Instant, MemberId};
