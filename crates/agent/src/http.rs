@@ -6,7 +6,7 @@
 //! | `GET /` | a page for people, which updates itself |
 //! | `GET /metrics` | the status as metrics in the format of Prometheus |
 //! | `GET /healthz` | `{"healthy": true}` while the agent runs, see below |
-//! | `GET /v1/status` | [`AgentStatus`](crate::AgentStatus) |
+//! | `GET /v1/status` | [`AgentStatus`] |
 //! | `GET /v1/groups/{group}/leader` | [`Leadership`] |
 //! | `GET /v1/watch` | server-sent events, each a [`Leadership`], see below |
 //! | `GET /v1/groups/{group}/council` | [`CouncilStatus`]: a centre's seats, or a host's own seat |

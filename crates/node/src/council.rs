@@ -4,8 +4,8 @@
 //! Purpose     connects the council protocol with frames, status and user
 //! Inputs      messages of centre and hosts, time
 //! Outputs     council messages, watch channels for seat and council, log lines
-//! Owns        [`CouncilRole`]
-//! Invariants  a centre's message counts only if its calendar time is within [`FRESH_FOR`] of this
+//! Owns        the role in the council
+//! Invariants  a centre's message counts only if its calendar time is within `FRESH_FOR` of this
 //!             host's. A member without a role has no such component
 //!
 //! The centre's messages go to all members like those of an election; hosts answer by unicast. The

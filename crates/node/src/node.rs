@@ -4,7 +4,7 @@
 //!             applies the events that change what all of them know
 //! Inputs      the time, frames that open with the group's key, lease events, requests of the user
 //! Outputs     sealed frames in an [`Outbox`], the leadership in a watch channel, status, log lines
-//! Owns        the components and the [`Context`]. No other file holds more than one of them
+//! Owns        the components and the context. No other file holds more than one of them
 //! Invariants  no clock, no socket and no thread: the caller passes the time and the frames in. A
 //!             member that is not active sends nothing when time passes
 

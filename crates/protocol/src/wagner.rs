@@ -13,7 +13,7 @@
 //!           Between cheaters on both sides nothing is promised
 //! Messages  a flip, a placeholder that withholds it, or a fault, to both neighbours
 //!
-//! The modules follow the paper: [`basic`] (B) makes members agree on all flips, [`coin`] (F)
+//! The modules follow the paper: [`basic`] (B) makes members agree on all flips, [`flips`] (F)
 //! combines them into one flip, [`subset`] (S) chooses a part of the active members, [`leader`] (L)
 //! repeats that until one member is left. This file has the rest: neighbours, fault messages, time.
 //!
