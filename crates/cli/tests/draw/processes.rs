@@ -120,7 +120,8 @@ fn four_processes_draw_one_leader_and_anyone_can_check_it() {
 /// Runs a draw beside a second process with a copy of alpha's key. Returns the copy's output if the
 /// draw reached a result.
 fn draw_beside_copy(attempt: u32) -> Option<String> {
-    let home = Home::new(&format!("draw-copied-key-{attempt}"), "respond_within = \"60s\"");
+    // A draw that begins with the copy's link stands still for this time, and is repeated.
+    let home = Home::new(&format!("draw-copied-key-{attempt}"), "respond_within = \"2s\"");
     fs::create_dir(home.0.join("copy")).unwrap();
     fs::copy(home.0.join("alpha.key"), home.0.join("copy/alpha.key")).unwrap();
     // It calls beta as alpha does. Delta, which calls alpha, does not know of it.
@@ -145,9 +146,12 @@ fn draw_beside_copy(attempt: u32) -> Option<String> {
 }
 
 /// It must not say that the others will find a fault if they reach a result.
+///
+/// Two processes with one key displace each other's links. About one draw in three begins while the
+/// member itself is linked.
 #[test]
 fn second_process_with_a_copied_key_learns_that_the_draw_goes_on() {
-    for attempt in 0..8 {
+    for attempt in 0..40 {
         let Some(signed) = draw_beside_copy(attempt) else {
             continue;
         };
