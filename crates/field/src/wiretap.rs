@@ -89,10 +89,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<Vec<u8>>> {
     let datagrams: std::result::Result<Vec<Vec<u8>>, _> =
         lines.lines().map(serde_json::from_str).collect();
     let datagrams = datagrams?;
-    match datagrams.is_empty() {
-        true => Err(format!("{}: no datagrams are recorded", path.display()).into()),
-        false => Ok(datagrams),
-    }
+    ensure!(!datagrams.is_empty(), "{}: no datagrams are recorded", path.display());
+    Ok(datagrams)
 }
 
 #[cfg(test)]

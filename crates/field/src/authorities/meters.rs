@@ -56,10 +56,8 @@ impl<'a> PacketMeter<'a> {
 
     fn begin(setup: Setup<'a>, on: Range<usize>, rules: &str) -> Result<Self> {
         let hosts = setup.testbed.hosts;
-        for host in on.clone() {
-            hosts
-                .filter(host, &format!("counter passed {{ }}\ncounter messages {{ }}\n{rules}"))?;
-        }
+        let rules = format!("counter passed {{ }}\ncounter messages {{ }}\n{rules}");
+        on.clone().try_for_each(|host| hosts.filter(host, &rules))?;
         Ok(Self { hosts, on })
     }
 

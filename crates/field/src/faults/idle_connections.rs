@@ -7,10 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hustings_testkit::observe::is_running;
-use hustings_testkit::{Process, Scratch, poll, run, run_together, this_program};
+use hustings_testkit::{Process, Scratch, poll, run, this_program};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{FaultContext, STRANGER, require};
+use super::{FaultContext, STRANGER};
 use crate::Result;
 use crate::hosts::address;
 use crate::measure::now_ns;
@@ -46,8 +46,7 @@ pub(super) fn held_open(context: &FaultContext<'_>) -> Result<String> {
     thread::sleep(TTL);
     let mut stranger = start_idle_client(context)?;
     let (before, after) = group.under_siege(leader, &target)?;
-    let is_held = stranger.try_wait()?.is_none();
-    require(is_held, || "the stranger gave up".to_owned())?;
+    ensure!(stranger.try_wait()?.is_none(), "the stranger gave up");
     Ok(format!(
         "elected and started {} ms after the leader's death, gone {} ms before the tenure ended",
         before.as_millis(),
@@ -57,15 +56,12 @@ pub(super) fn held_open(context: &FaultContext<'_>) -> Result<String> {
 
 /// Waits until one of two members runs its command. Returns the leader, then the follower.
 fn first_to_lead([one, two]: [Member; 2]) -> Result<(Member, Member)> {
-    let first = poll(STARTED_WITHIN, || match (one.lines.try_recv(), two.lines.try_recv()) {
-        (Ok(_), _) => Some(true),
-        (_, Ok(_)) => Some(false),
-        _ => None,
+    let has_begun = |member: &Member| member.lines.try_recv().is_ok();
+    let first = poll(STARTED_WITHIN, || {
+        if has_begun(&one) { Some(true) } else { has_begun(&two).then_some(false) }
     });
-    match first.ok_or("no member leads at first")? {
-        true => Ok((one, two)),
-        false => Ok((two, one)),
-    }
+    let leads = first.ok_or("no member leads at first")?;
+    Ok(if leads { (one, two) } else { (two, one) })
 }
 
 /// Starts the process and waits until it has opened its connections.
@@ -100,12 +96,7 @@ impl<'t> Group<'t> {
     fn create(context: &'t FaultContext<'t>) -> Result<Self> {
         let name = format!("idle-{}", now_ns());
         let group = Self { context, name, home: Scratch::new("hustings-idle") };
-        run_together((0..VOTERS).map(|host| {
-            let mut init = context.testbed.command(host);
-            init.args(["voter", "init", "--new", "--within", "1s"]);
-            init.args(group.options(host));
-            init
-        }))?;
+        context.testbed.init_voters(VOTERS, |host| group.options(host))?;
         Ok(group)
     }
 
@@ -151,7 +142,7 @@ impl<'t> Group<'t> {
         let ends = cut.elapsed() + TTL;
         poll(ends * 5, || (!is_running(command)).then_some(()));
         let took = cut.elapsed();
-        require(took < ends, || format!("its command ran {:?} past its tenure", took - ends))?;
+        ensure!(took < ends, "its command ran {:?} past its tenure", took - ends);
         self.answers()?;
         Ok((started, ends - took))
     }

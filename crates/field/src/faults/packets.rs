@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use hustings_testkit::{Process, Scratch, this_program};
 use rustix::process::Signal;
-use serde_json::Value;
 
-use super::{FaultContext, OPTIONS, STRANGER, require};
+use super::{FaultContext, NEXT_WITHIN, OPTIONS, STRANGER};
 use crate::Result;
 use crate::hosts::address;
 use crate::members::Members;
@@ -25,9 +24,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// group. The follower refuses and counts them, and keeps working.
 pub(super) fn wrong_packets(context: &FaultContext<'_>) -> Result<String> {
     let (mut members, leader) = context.testbed.settled(OPTIONS)?;
-    let everyone = members.everyone();
     let target = members.all_but(leader)[0];
-    let before = members.report_count(&everyone);
+    let before = members.all_reports();
     let (heard_before, refused_before) = counts(&members, target)?;
     let home = Scratch::new("hustings-frames");
     let frames = record(context, &mut members, &home, Duration::from_secs(1))?;
@@ -35,17 +33,12 @@ pub(super) fn wrong_packets(context: &FaultContext<'_>) -> Result<String> {
     members.listen_for(Duration::from_millis(500));
     let (heard, refused) = counts(&members, target)?;
     let (heard, refused) = (heard - heard_before, refused - refused_before);
-    require(refused <= sent && refused > sent / 2, || {
-        format!("of {sent} packets {refused} were refused")
-    })?;
+    let are_refused = refused <= sent && refused > sent / 2;
+    ensure!(are_refused, "of {sent} packets {refused} were refused");
     // Accepted frames came from members: twenty announcements a second, and a few queries.
-    require(heard < sent / 10, || {
-        format!("{heard} frames were let in while {sent} wrong ones came")
-    })?;
+    ensure!(heard < sent / 10, "{heard} frames were let in while {sent} wrong ones came");
     members.require_unmoved(before)?;
-    members.end(leader, Signal::KILL)?;
-    let survivors = members.all_but(leader);
-    members.agree(&survivors, &survivors, Duration::from_secs(2))?;
+    members.end_leader(leader, Signal::KILL, NEXT_WITHIN)?;
     Ok(format!("{refused} of {sent} refused, no change"))
 }
 
@@ -55,23 +48,18 @@ pub(super) fn earlier_incarnation(context: &FaultContext<'_>) -> Result<String> 
     /// Longer than frames of an earlier incarnation may be in transit.
     const WAIT: Duration = Duration::from_secs(4);
     let (mut members, leader) = context.testbed.settled(OPTIONS)?;
-    let everyone = members.everyone();
     let home = Scratch::new("hustings-frames");
     let frames = record(context, &mut members, &home, Duration::from_secs(1))?;
-    members.end(leader, Signal::KILL)?;
-    members.start(leader)?;
-    members.agree(&everyone, &everyone, Duration::from_secs(2))?;
+    members.restart(leader)?;
+    members.agree_all(NEXT_WITHIN)?;
     members.listen_for(WAIT);
-    let before = members.report_count(&everyone);
+    let before = members.all_reports();
     fuzz(context, &members, leader, &frames, 1_000)?;
     members.listen_for(Duration::from_millis(500));
     members.require_unmoved(before)?;
     // An answer shows that the agent still runs.
-    let status = members.status(leader)?;
-    let duplicate_name = &status["groups"][0]["duplicate_name"];
-    require(duplicate_name.is_null(), || {
-        format!("it takes itself for a namesake of {duplicate_name}")
-    })?;
+    let duplicate_name = &members.status(leader)?["duplicate_name"];
+    ensure!(duplicate_name.is_null(), "it takes itself for a namesake of {duplicate_name}");
     Ok("no change".to_owned())
 }
 
@@ -97,7 +85,7 @@ pub(super) fn dead_leader(context: &FaultContext<'_>) -> Result<String> {
     let options = ["--targets", &targets.join(","), "--every-ms", EVERY_MS];
     let replayer = context.wiretap(STRANGER, &frames, &options)?;
     let began = Instant::now();
-    members.agree(&others, &others, Duration::from_secs(2))?;
+    members.agree(&others, &others, NEXT_WITHIN)?;
     while began.elapsed() < SPAN {
         for &index in &others {
             require_unmoved_addresses(&members, index)?;
@@ -106,10 +94,8 @@ pub(super) fn dead_leader(context: &FaultContext<'_>) -> Result<String> {
     }
     drop(replayer);
     for &index in &others {
-        let mut reports = members.reports(index).iter();
-        require(reports.all(|it| it.leader != Some(leader)), || {
-            format!("{index} named the dead leader {leader} when its frames were replayed")
-        })?;
+        let named = members.reports(index).iter().any(|it| it.leader == Some(leader));
+        ensure!(!named, "{index} named the dead leader {leader} when its frames were replayed");
     }
     Ok(format!("no member named it in {SPAN:?} of replayed frames"))
 }
@@ -166,21 +152,20 @@ fn counts(members: &Members<'_>, index: usize) -> Result<(u64, u64)> {
         "unproven",
         "replayed",
     ];
-    let status = members.status(index)?;
-    let counters = &status["groups"][0]["counters"];
-    let count = |name: &str| counters[name].as_u64().ok_or(format!("no counter {name}"));
-    let refused: std::result::Result<u64, String> = REFUSALS.into_iter().map(count).sum();
-    Ok((count("heard")?, refused?))
+    let counters = members.status(index)?["counters"].take();
+    let count = |name: &str| -> Result<u64> {
+        counters[name].as_u64().ok_or_else(|| format!("no counter {name}").into())
+    };
+    Ok((count("heard")?, REFUSALS.into_iter().map(count).sum::<Result<u64>>()?))
 }
 
 /// Fails if agent `index` places a peer at the address from which packets are replayed.
 fn require_unmoved_addresses(members: &Members<'_>, index: usize) -> Result<()> {
     let status = members.status(index)?;
     let stranger = format!("{}:{PORT}", address(STRANGER));
-    let peers = status["groups"][0]["peers"].as_array();
-    let is_misled = |peer: &&Value| peer["address"] == stranger.as_str();
-    match peers.into_iter().flatten().find(is_misled) {
-        None => Ok(()),
-        Some(peer) => Err(format!("replayed packets moved a member's address: {peer}").into()),
+    for peer in status["peers"].as_array().into_iter().flatten() {
+        let is_moved = peer["address"] == stranger.as_str();
+        ensure!(!is_moved, "replayed packets moved a member's address: {peer}");
     }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use std::fs;
 use hustings_testkit::Scratch;
 use rustix::process::Signal;
 
-use super::{FaultContext, OPTIONS, STRANGER, require};
+use super::{FaultContext, OPTIONS, STRANGER};
 use crate::Result;
 use crate::members::Placement;
 use crate::testbed::{KEY, PATIENCE, PORT, voters};
@@ -38,21 +38,21 @@ pub(super) fn recorded_answers(context: &FaultContext<'_>) -> Result<String> {
     let recording = home.join("recording");
     let recorder = context.wiretap(LOST, &recording, &["--port", &PORT.to_string()])?;
     let first = members.init(LOST, "5s")?;
-    require(first.code == Some(0), || {
-        format!("the voter could not be initialised with the others up: {}", first.said)
-    })?;
+    let said = first.said;
+    ensure!(first.code == Some(0), "the voter could not be initialised with the others up: {said}");
     drop(recorder);
     let recorded = fs::read_to_string(&recording)?.lines().count();
-    require(recorded >= 4, || {
-        format!("only {recorded} datagrams were recorded: two voters answer in two each")
-    })?;
+    ensure!(
+        recorded >= 4,
+        "only {recorded} datagrams were recorded: two voters answer in two each"
+    );
 
     // The voter votes again, and promises higher fences than the recorded answers contain.
     members.start(LOST)?;
-    let before = members.held(&everyone, 0, PATIENCE)?;
-    members.end(before.by, Signal::KILL)?;
-    let others = members.all_but(before.by);
-    members.held(&others, before.fence, PATIENCE)?;
+    let (holder, fence) = members.held(&everyone, 0, PATIENCE)?;
+    members.end(holder, Signal::KILL)?;
+    let others = members.all_but(holder);
+    members.held(&others, fence, PATIENCE)?;
 
     for &member in &others {
         members.end(member, Signal::KILL)?;
@@ -62,10 +62,11 @@ pub(super) fn recorded_answers(context: &FaultContext<'_>) -> Result<String> {
     let replayer = context.wiretap(STRANGER, &recording, &["--targets", &target])?;
     let second = members.init(LOST, "3s")?;
     drop(replayer);
+    let (printed, said) = (second.printed, second.said);
     let expected = "0 of the 2 voters that are needed answered";
-    require(second.code == Some(1) && second.said.contains(expected), || {
-        let (printed, said) = (&second.printed, &second.said);
-        format!("without a voter that can answer, the command printed: {printed}{said}")
-    })?;
+    ensure!(
+        second.code == Some(1) && said.contains(expected),
+        "without a voter that can answer, the command printed: {printed}{said}"
+    );
     Ok(format!("{recorded} datagrams sent again in vain"))
 }

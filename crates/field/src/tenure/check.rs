@@ -10,24 +10,18 @@ use crate::measure::milliseconds;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Violation {
     pub(super) at_ns: u64,
-    pub(super) kind: ViolationKind,
+    pub(super) text: String,
+    /// The time for which two processes believed that they held tenure.
+    pub(super) two_held_ns: u64,
+    /// The time for which a process that was stopped for longer than the ttl believed in its old
+    /// tenure after it continued.
+    pub(super) believed_on_ns: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ViolationKind {
-    /// Two processes held tenure under one fence.
-    SharedFence { fence: u64, holders: [String; 2] },
-    /// A tenure that began later has the lower fence.
-    FenceFell { before: u64, after: u64 },
-    /// Two processes believed at the same time that they held tenure, for `ns` nanoseconds.
-    TwoHolders { holders: [String; 2], ns: u64 },
-    /// A line of the log that belongs before the line above it.
-    OutOfOrder { above: String, line: String },
-    /// A line under a fence that its writer never believed that it held.
-    NeverHeld { line: String },
-    /// A process that was stopped for longer than the ttl believed in its old tenure for `ns`
-    /// nanoseconds after it continued.
-    BelievedOn { holder: String, ns: u64 },
+impl Violation {
+    fn new(at_ns: u64, text: String) -> Self {
+        Self { at_ns, text, two_held_ns: 0, believed_on_ns: 0 }
+    }
 }
 
 /// The time during which a process was stopped. It is longer than the ttl.
@@ -48,17 +42,16 @@ pub(super) fn violations(evidence: &Evidence, pauses: &[Pause]) -> Vec<Violation
     found
 }
 
-/// Checks that no fence has two holders.
+/// Checks that no fence has two holders: processes that held tenure under it.
 fn fences(evidence: &Evidence) -> Vec<Violation> {
-    let believed = evidence.beliefs.iter();
-    let believed = believed.map(|it| (it.fence, it.first_ns, name(it)));
     let mut holders: BTreeMap<u64, String> = BTreeMap::new();
     let mut found = Vec::new();
-    for (fence, at_ns, holder) in believed {
+    for belief in &evidence.beliefs {
+        let (fence, holder) = (belief.fence, name(belief));
         let first = holders.entry(fence).or_insert_with(|| holder.clone());
         if *first != holder {
-            let holders = [first.clone(), holder];
-            found.push(Violation { at_ns, kind: ViolationKind::SharedFence { fence, holders } });
+            let text = format!("fence {fence} has two holders: {first} and {holder}");
+            found.push(Violation::new(belief.first_ns, text));
         }
     }
     found
@@ -69,20 +62,24 @@ fn fences(evidence: &Evidence) -> Vec<Violation> {
 fn beliefs(beliefs: &[Belief]) -> Vec<Violation> {
     let mut found = Vec::new();
     for (index, later) in beliefs.iter().enumerate() {
-        let at_ns = later.first_ns;
-        let mut note = |kind| found.push(Violation { at_ns, kind });
+        let (at_ns, fence) = (later.first_ns, later.fence);
         let before = beliefs[..index].iter();
         let highest = before.clone().map(|it| it.fence).max();
         // The rule above covers equal fences.
-        if let Some(before) = highest.filter(|&it| it > later.fence) {
-            let after = later.fence;
-            note(ViolationKind::FenceFell { before, after });
+        if let Some(highest) = highest.filter(|&it| it > fence) {
+            let text = format!("a tenure with fence {fence} began after one with {highest}");
+            found.push(Violation::new(at_ns, text));
         }
         for earlier in before.filter(|it| it.process != later.process) {
-            let ns = earlier.last_ns.min(later.last_ns).saturating_sub(at_ns);
-            if ns > 0 {
-                let holders = [name(earlier), name(later)];
-                note(ViolationKind::TwoHolders { holders, ns });
+            let two_held_ns = earlier.last_ns.min(later.last_ns).saturating_sub(at_ns);
+            if two_held_ns > 0 {
+                let text = format!(
+                    "two members believe for {:.3} ms that they hold: {} and {}",
+                    milliseconds(0, two_held_ns),
+                    name(earlier),
+                    name(later)
+                );
+                found.push(Violation { two_held_ns, ..Violation::new(at_ns, text) });
             }
         }
     }
@@ -96,18 +93,15 @@ fn writes(evidence: &Evidence) -> Vec<Violation> {
     for pair in evidence.writes.windows(2) {
         let [above, line] = pair else { continue };
         if line.fence < above.fence || line.at_ns < above.at_ns {
-            let (at_ns, line) = (line.at_ns, line.to_string());
-            let above = above.to_string();
-            let kind = ViolationKind::OutOfOrder { above, line };
-            found.push(Violation { at_ns, kind });
+            let text = format!("`{line}` was written after `{above}`");
+            found.push(Violation::new(line.at_ns, text));
         }
     }
     for line in &evidence.writes {
         let is_it = |it: &Belief| it.fence == line.fence && it.member == line.member;
         if !evidence.beliefs.iter().any(is_it) {
-            let (at_ns, line) = (line.at_ns, line.to_string());
-            let kind = ViolationKind::NeverHeld { line };
-            found.push(Violation { at_ns, kind });
+            let text = format!("`{line}` was written by a member that never held that tenure");
+            found.push(Violation::new(line.at_ns, text));
         }
     }
     found
@@ -118,12 +112,14 @@ fn writes(evidence: &Evidence) -> Vec<Violation> {
 fn after(pause: &Pause, beliefs: &[Belief]) -> Option<Violation> {
     let held = |it: &&Belief| it.process == pause.process && it.first_ns < pause.stopped_ns;
     let belief = beliefs.iter().rfind(held)?;
-    let ns = belief.last_ns.saturating_sub(pause.continued_ns);
-    let holder = name(belief);
-    (ns > 0).then_some(Violation {
-        at_ns: pause.continued_ns,
-        kind: ViolationKind::BelievedOn { holder, ns },
-    })
+    let believed_on_ns = belief.last_ns.saturating_sub(pause.continued_ns);
+    let text = format!(
+        "{} went on after its tenure and believed in it for {:.3} ms",
+        name(belief),
+        milliseconds(0, believed_on_ns)
+    );
+    let violation = Violation::new(pause.continued_ns, text);
+    (believed_on_ns > 0).then_some(Violation { believed_on_ns, ..violation })
 }
 
 fn name(belief: &Belief) -> String {
@@ -136,40 +132,9 @@ impl fmt::Display for LogLine {
     }
 }
 
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at {}: ", self.at_ns)?;
-        match &self.kind {
-            ViolationKind::SharedFence { fence, holders } => {
-                write!(f, "fence {fence} has two holders: {}", holders.join(" and "))
-            }
-            ViolationKind::FenceFell { before, after } => {
-                write!(f, "a tenure with fence {after} began after one with {before}")
-            }
-            ViolationKind::TwoHolders { holders, ns } => write!(
-                f,
-                "two members believe for {:.3} ms that they hold: {}",
-                milliseconds(0, *ns),
-                holders.join(" and ")
-            ),
-            ViolationKind::OutOfOrder { above, line } => {
-                write!(f, "`{line}` was written after `{above}`")
-            }
-            ViolationKind::NeverHeld { line } => {
-                write!(f, "`{line}` was written by a member that never held that tenure")
-            }
-            ViolationKind::BelievedOn { holder, ns } => write!(
-                f,
-                "{holder} went on after its tenure and believed in it for {:.3} ms",
-                milliseconds(0, *ns)
-            ),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Belief, Evidence, LogLine, Pause, ViolationKind, violations};
+    use super::{Belief, Evidence, LogLine, Pause, violations};
 
     fn belief(process: u32, fence: u64, first_ns: u64, last_ns: u64) -> Belief {
         Belief { member: format!("h{}", process / 10), process, fence, first_ns, last_ns }
@@ -193,17 +158,14 @@ mod tests {
         }
     }
 
-    /// Checks the violations that are found after `spoil` has changed the evidence.
-    fn check(spoil: impl FnOnce(&mut Evidence), expected: &[ViolationKind]) {
+    /// Checks the violations that are found after `spoil` has changed the evidence: their texts, and
+    /// how long two held.
+    fn check(spoil: impl FnOnce(&mut Evidence), expected: &[(&str, u64)]) {
         let mut evidence = good();
         spoil(&mut evidence);
         let found = violations(&evidence, &[]);
-        let found: Vec<ViolationKind> = found.into_iter().map(|it| it.kind).collect();
+        let found: Vec<(&str, u64)> = found.iter().map(|it| (&*it.text, it.two_held_ns)).collect();
         assert_eq!(found, expected);
-    }
-
-    fn names(first: u32, second: u32) -> [String; 2] {
-        [first, second].map(|it| format!("h{} (process {it})", it / 10))
     }
 
     #[test]
@@ -213,45 +175,54 @@ mod tests {
 
     #[test]
     fn fence_with_two_holders_is_found_even_after_a_restart() {
-        let shared = |holders| [ViolationKind::SharedFence { fence: 5, holders }];
-        check(|it| it.beliefs.push(belief(30, 5, 700, 800)), &shared(names(11, 30)));
-        check(|it| it.beliefs.push(belief(12, 5, 700, 800)), &shared(names(11, 12)));
+        check(
+            |it| it.beliefs.push(belief(30, 5, 700, 800)),
+            &[("fence 5 has two holders: h1 (process 11) and h3 (process 30)", 0)],
+        );
+        check(
+            |it| it.beliefs.push(belief(12, 5, 700, 800)),
+            &[("fence 5 has two holders: h1 (process 11) and h1 (process 12)", 0)],
+        );
     }
 
     #[test]
     fn falling_fence_is_found() {
-        let (before, after) = (5, 3);
         check(
             |it| it.beliefs.push(belief(30, 3, 700, 800)),
-            &[ViolationKind::FenceFell { before, after }],
+            &[("a tenure with fence 3 began after one with 5", 0)],
         );
     }
 
     #[test]
     fn two_simultaneous_holders_are_found_even_if_not_adjacent() {
-        let holders = names(20, 11);
-        let ns = 30;
-        check(|it| it.beliefs[1].last_ns = 530, &[ViolationKind::TwoHolders { holders, ns }]);
-        let two =
-            |first, second, ns| ViolationKind::TwoHolders { holders: names(first, second), ns };
-        check(|it| it.beliefs[0].last_ns = 530, &[two(10, 20, 100), two(10, 11, 30)]);
+        let text = "two members believe for 0.000 ms that they hold";
+        let two = |first: &str, second: &str| format!("{text}: {first} and {second}");
+        let (one, next) = ("h2 (process 20)", "h1 (process 11)");
+        check(|it| it.beliefs[1].last_ns = 530, &[(&two(one, next), 30)]);
+        let first = "h1 (process 10)";
+        check(
+            |it| it.beliefs[0].last_ns = 530,
+            &[(&two(first, one), 100), (&two(first, next), 30)],
+        );
     }
 
     #[test]
     fn accepted_late_write_is_found() {
-        let out_of_order = |above: &str, line: &str| ViolationKind::OutOfOrder {
-            above: above.to_owned(),
-            line: line.to_owned(),
-        };
-        check(|it| it.writes.insert(3, line(10, 1, 360)), &[out_of_order("2 350 h2", "1 360 h1")]);
-        check(|it| it.writes.push(line(11, 5, 540)), &[out_of_order("5 550 h1", "5 540 h1")]);
+        check(
+            |it| it.writes.insert(3, line(10, 1, 360)),
+            &[("`1 360 h1` was written after `2 350 h2`", 0)],
+        );
+        check(
+            |it| it.writes.push(line(11, 5, 540)),
+            &[("`5 540 h1` was written after `5 550 h1`", 0)],
+        );
     }
 
     #[test]
     fn write_without_tenure_is_found() {
-        let never = |line: &str| ViolationKind::NeverHeld { line: line.to_owned() };
-        check(|it| it.writes.push(line(30, 5, 560)), &[never("5 560 h3")]);
-        check(|it| it.writes.push(line(11, 6, 560)), &[never("6 560 h1")]);
+        let never = "was written by a member that never held that tenure";
+        check(|it| it.writes.push(line(30, 5, 560)), &[(&format!("`5 560 h3` {never}"), 0)]);
+        check(|it| it.writes.push(line(11, 6, 560)), &[(&format!("`6 560 h1` {never}"), 0)]);
     }
 
     #[test]
@@ -262,8 +233,8 @@ mod tests {
         assert_eq!(violations(&good(), &[pause(11, 450, 490)]), []);
         let found = violations(&good(), &[pause(20, 350, 390)]);
         let [found] = &found[..] else { panic!("one: {found:?}") };
-        let ns = 10;
-        let holder = "h2 (process 20)".to_owned();
-        assert_eq!(found.kind, ViolationKind::BelievedOn { holder, ns });
+        assert_eq!(found.believed_on_ns, 10);
+        let holder = "h2 (process 20) went on after its tenure";
+        assert!(found.text.starts_with(holder), "{}", found.text);
     }
 }

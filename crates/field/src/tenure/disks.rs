@@ -66,7 +66,11 @@ pub(super) fn mend_refusing(writers: &mut Writers<'_>, voter: usize) -> Result<V
         writers.kill(voter);
         writers.start(voter)?;
     } else {
-        require_saved(writers, voter, &promised)?;
+        let saved = poll(TRIED_AGAIN_WITHIN, || match writers.promised(voter) {
+            Ok(now) if now == promised => None,
+            read => Some(read),
+        });
+        saved.ok_or("a voter whose disk refuses no longer does not save again")??;
     }
     Ok(pauses)
 }
@@ -86,10 +90,8 @@ fn depose_until(
         }
         pauses.extend(depose(writers)?);
     }
-    match shows(writers)? {
-        true => Ok(pauses),
-        false => Err(format!("{missing}, though {MOST_CHANGES} holders were stopped").into()),
-    }
+    ensure!(shows(writers)?, "{missing}, though {MOST_CHANGES} holders were stopped");
+    Ok(pauses)
 }
 
 fn depose(writers: &Writers<'_>) -> Result<Option<Pause>> {
@@ -104,19 +106,7 @@ fn depose(writers: &Writers<'_>) -> Result<Option<Pause>> {
 /// Returns the member that holds tenure from now on.
 fn require_holder(writers: &Writers<'_>) -> Result<usize> {
     let held = writers.held_after(now_ns(), HOLDER_WITHIN);
-    let holder = held.and_then(|_| writers.holder());
-    let (member, _) =
-        holder.ok_or("all but one voter's disk is well, and no member holds tenure")?;
-    Ok(member)
-}
-
-fn require_saved(writers: &Writers<'_>, voter: usize, promised: &[u8]) -> Result<()> {
-    let saved = || match writers.promised(voter) {
-        Ok(now) => (now != promised).then_some(Ok(())),
-        Err(error) => Some(Err(error)),
-    };
-    let saved = poll(TRIED_AGAIN_WITHIN, saved);
-    saved.ok_or("a voter whose disk refuses no longer does not save again")?
+    Ok(held.ok_or("all but one voter's disk is well, and no member holds tenure")?.0)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::check::Pause;
 use super::disks;
 use super::schedule::{FaultKind, Round, ScheduledFault, Target};
 use super::stall;
-use super::writers::{Calendar, Writers};
+use super::writers::{BACK, FORWARD, RIGHT, Writers};
 use crate::Result;
 use crate::measure::{milliseconds, now_ns};
 use crate::testbed::MEMBERS;
@@ -70,11 +70,9 @@ pub(super) fn carry_out(writers: &mut Writers<'_>, round: &Round) -> Result<Roun
     record.healed_ns = now_ns();
     let held = writers.held_after(record.healed_ns, HOLDER_WITHIN);
     writers.require_all_up()?;
-    record.ended_ns = held.ok_or_else(|| {
-        format!(
-            "all have been well for {HOLDER_WITHIN:?}, and no member holds tenure, after {round:?}"
-        )
-    })?;
+    let well = format!("all have been well for {HOLDER_WITHIN:?}");
+    let held = held.ok_or_else(|| format!("{well}, and no member holds tenure, after {round:?}"));
+    record.ended_ns = held?.1;
     Ok(record)
 }
 
@@ -90,16 +88,17 @@ fn times(round: &Round) -> Vec<(u64, usize, bool)> {
 
 impl ActiveFault {
     fn begin(fault: ScheduledFault, writers: &mut Writers<'_>) -> Result<Self> {
+        let holder = || writers.holder().map_or(0, |(member, _)| member);
         let target = match fault.target {
             Target::Member(member) => member,
-            Target::Holder => writers.holder().map_or(0, |(member, _)| member),
+            Target::Holder => holder(),
         };
         let member = match fault.kind {
             FaultKind::DiskFull { .. } | FaultKind::DiskRefuses { .. } | FaultKind::StateLost => {
-                target % writers.voters()
+                target % writers.voters
             }
-            FaultKind::Clock { .. } => writers.calendar_member(),
-            FaultKind::Stalled { .. } => writers.holder().map_or(0, |(member, _)| member),
+            FaultKind::Clock { .. } => writers.calendar_member,
+            FaultKind::Stalled { .. } => holder(),
             _ => target,
         };
         let mut it = Self { fault, member, stopped: None, promised: Vec::new() };
@@ -118,17 +117,13 @@ impl ActiveFault {
                     writers.hosts.block(other, &[member])?;
                 }
             }
-            FaultKind::Loss { percent } => {
-                for host in 0..MEMBERS {
-                    writers.hosts.lose(host, percent)?;
-                }
-            }
+            FaultKind::Loss { percent } => writers.hosts.lose(0..MEMBERS, percent)?,
             FaultKind::DiskFull { restarts } => {
                 writers.fill(member)?;
                 it.promised = writers.promised(member)?;
                 it.restart(writers, restarts)?;
             }
-            FaultKind::DiskRefuses { .. } if !writers.disks_can_refuse() => {} // reported when the disks were mounted
+            FaultKind::DiskRefuses { .. } if !writers.state_dir.disks_can_refuse => {} // reported when the disks were mounted
             FaultKind::DiskRefuses { restarts } => {
                 // A process reports a refusal once. Only a new process is certain to report it
                 // again.
@@ -142,10 +137,7 @@ impl ActiveFault {
                 writers.start(member)?;
             }
             FaultKind::Clock { forward, restarts } => {
-                writers.set_calendar(match forward {
-                    true => Calendar::SetForward,
-                    false => Calendar::SetBack,
-                })?;
+                writers.set_calendar(if forward { FORWARD } else { BACK })?;
                 it.restart(writers, restarts)?;
             }
             FaultKind::Stalled { ms } => it.stall(writers, Duration::from_millis(ms))?,
@@ -174,16 +166,14 @@ impl ActiveFault {
             FaultKind::Partition { .. }
             | FaultKind::OneWay { .. }
             | FaultKind::Loss { .. }
-            | FaultKind::Stalled { .. } => {
-                writers.hosts.heal()?;
-            }
+            | FaultKind::Stalled { .. } => _ = writers.hosts.heal()?,
             // These faults are repaired when all others have ended.
             FaultKind::DiskFull { .. } | FaultKind::DiskRefuses { .. } | FaultKind::StateLost => {}
             FaultKind::Clock { restarts, .. } => {
                 if restarts {
                     require_wrong_date(writers, member)?;
                 }
-                writers.set_calendar(Calendar::Right)?;
+                writers.set_calendar(RIGHT)?;
             }
         }
         Ok(None)
@@ -195,7 +185,7 @@ impl ActiveFault {
         match self.fault.kind {
             FaultKind::StateLost => self.initialise(writers).map(|()| Vec::new()),
             FaultKind::DiskFull { .. } => disks::mend_full(writers, self.member, &self.promised),
-            FaultKind::DiskRefuses { .. } if writers.disks_can_refuse() => {
+            FaultKind::DiskRefuses { .. } if writers.state_dir.disks_can_refuse => {
                 disks::mend_refusing(writers, self.member)
             }
             _ => Ok(Vec::new()), // they need no repair
@@ -208,7 +198,7 @@ impl ActiveFault {
     /// the holder.
     fn stall(&self, writers: &Writers<'_>, lasts: Duration) -> Result<()> {
         let holder = self.member;
-        let voters: Vec<usize> = (0..writers.voters()).filter(|&it| it != holder).collect();
+        let voters: Vec<usize> = (0..writers.voters).filter(|&it| it != holder).collect();
         let stalls = stall::begin(writers, &voters)?;
         let began = Instant::now();
         writers.hosts.silence(holder)?;

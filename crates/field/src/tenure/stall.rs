@@ -86,9 +86,7 @@ pub(super) fn begin(writers: &Writers<'_>, voters: &[usize]) -> Result<Vec<Stall
         if count > 0 && (count == stalls.len() || waited > ALL_WITHIN) {
             return Ok(stalls);
         }
-        if waited > ONE_WITHIN {
-            return Err("no voter is stopped: may this user trace processes?".into());
-        }
+        ensure!(waited <= ONE_WITHIN, "no voter is stopped: may this user trace processes?");
         thread::sleep(Duration::from_millis(1));
     }
 }
