@@ -5,7 +5,7 @@ use crate::packages::{Missing, NeededBy};
 use crate::shell::{Console, WORKSPACE, cargo};
 use crate::steps::{self, Outcome, Phase};
 use crate::suites::{self, STORES, Suites};
-use crate::{Result, deny, field};
+use crate::{Result, deny, programs};
 use clap::{Args, ValueEnum};
 use std::fmt;
 
@@ -146,7 +146,7 @@ fn carry_out(
             if let Some(reason) = missing.for_chore(NeededBy::Test) {
                 return Ok(Outcome::Skipped { reason });
             }
-            return field::faults(&options.fault, options.packets);
+            return programs::faults(&options.fault, options.packets);
         }
         Step::Docs => console
             .run(cargo(["doc", "--no-deps"]).args(WORKSPACE).env("RUSTDOCFLAGS", "-D warnings"))?,
