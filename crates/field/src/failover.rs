@@ -25,26 +25,9 @@ pub(super) enum LeaderFault {
     Isolated,
 }
 
-/// A trial that is repeated.
-struct Trial {
-    /// The options of the members.
-    options: &'static [&'static str],
-    /// The fault of the leader, or `None` for a cold start.
-    fault: Option<LeaderFault>,
-    /// The quantile of all trials that has a limit, and its name.
-    quantile: (f64, &'static str),
-    /// The limit in milliseconds.
-    most: f64,
-}
-
-const fn trial(
-    options: &'static [&'static str],
-    fault: Option<LeaderFault>,
-    quantile: (f64, &'static str),
-    most: f64,
-) -> Trial {
-    Trial { options, fault, quantile, most }
-}
+/// A trial that is repeated: the options of the members, the fault of the leader (or `None` for a
+/// cold start), the quantile of all trials that has a limit, and the limit in milliseconds.
+type Trial = (&'static [&'static str], Option<LeaderFault>, (f64, &'static str), f64);
 
 const KILLED: Option<LeaderFault> = Some(LeaderFault::Ended(Signal::KILL));
 const ASKED: Option<LeaderFault> = Some(LeaderFault::Ended(Signal::TERM));
@@ -54,11 +37,11 @@ const MEDIAN: (f64, &str) = (0.5, "median");
 const P95: (f64, &str) = (0.95, "p95");
 
 const TRIALS: &[(&str, Trial)] = &[
-    ("cold start of five at once", trial(USUAL, None, P95, 300.0)),
-    ("leader's process killed (SIGKILL)", trial(USUAL, KILLED, MEDIAN, 10.0)),
-    ("leader asked to stop (SIGTERM)", trial(USUAL, ASKED, MEDIAN, 5.0)),
-    ("leader's host lost, announce 100 ms, listen 300 ms", trial(USUAL, ISOLATED, P95, 320.0)),
-    ("leader's host lost, announce 20 ms, listen 80 ms", trial(QUICK, ISOLATED, P95, 100.0)),
+    ("cold start of five at once", (USUAL, None, P95, 300.0)),
+    ("leader's process killed (SIGKILL)", (USUAL, KILLED, MEDIAN, 10.0)),
+    ("leader asked to stop (SIGTERM)", (USUAL, ASKED, MEDIAN, 5.0)),
+    ("leader's host lost, announce 100 ms, listen 300 ms", (USUAL, ISOLATED, P95, 320.0)),
+    ("leader's host lost, announce 20 ms, listen 80 ms", (QUICK, ISOLATED, P95, 100.0)),
 ];
 
 /// Measures how soon a leader that fails is replaced.
@@ -66,11 +49,11 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
     let title =
         format!("Until every survivor knows the new leader, in milliseconds, {MEMBERS} hosts:");
     report.rows(options, &title, &Spread::HEADINGS, TRIALS, |trial| {
-        let spread = options.repeat(|| match trial.fault {
-            None => Ok(testbed.group(trial.options).cold_start(PATIENCE)?.1),
-            Some(fault) => failover(testbed, trial.options, fault),
+        let (intervals, fault, (share, name), most) = *trial;
+        let spread = options.repeat(|| match fault {
+            None => Ok(testbed.group(intervals).cold_start(PATIENCE)?.1),
+            Some(fault) => failover(testbed, intervals, fault),
         })?;
-        let ((share, name), most) = (trial.quantile, trial.most);
         let is_met = spread.quantile(share).is_some_and(|it| it <= most);
         Ok((spread.cells(), Verdict::new(format!("{name} {most}"), is_met)))
     })?;

@@ -2,12 +2,10 @@
 
 mod group;
 mod idle_connections;
-mod leader;
 mod network;
 mod packets;
 mod quick_start;
 mod startup;
-mod voter_init;
 
 use std::path::Path;
 use std::process::Stdio;
@@ -62,10 +60,10 @@ impl FaultContext<'_> {
 const FAULTS: &[FaultCase] = &[
     ("nothing happens", 10, group::quiet),
     ("all five cold-started at once", 10, group::cold_start),
-    ("the leader is killed (SIGKILL)", 10, |it| leader::ended(it, Signal::KILL)),
-    ("the leader is asked to stop (SIGTERM)", 10, |it| leader::ended(it, Signal::TERM)),
-    ("the leader is stopped and continued", 10, leader::paused),
-    ("a follower's lifeline is cut", 10, leader::lifeline_cut),
+    ("the leader is killed (SIGKILL)", 10, |it| group::ended(it, Signal::KILL)),
+    ("the leader is asked to stop (SIGTERM)", 10, |it| group::ended(it, Signal::TERM)),
+    ("the leader is stopped and continued", 10, group::paused),
+    ("a follower's lifeline is cut", 10, group::lifeline_cut),
     ("10 % loss", 20, |it| network::loses(it, 10)),
     ("30 % loss", 20, |it| network::loses(it, 30)),
     ("50 % loss", 30, |it| network::loses(it, 50)),
@@ -81,7 +79,7 @@ const FAULTS: &[FaultCase] = &[
     ("a member with another key", 15, group::wrong_key),
     ("a barrage of wrong packets", 180, packets::wrong_packets),
     ("packets of an earlier life, replayed", 15, packets::earlier_incarnation),
-    ("answers to an earlier voter init, replayed", 40, voter_init::recorded_answers),
+    ("answers to an earlier voter init, replayed", 40, packets::recorded_answers),
     ("a dead leader, replayed at restarted members", 20, packets::dead_leader),
     ("port in use", 5, startup::port_in_use),
     ("unresolvable seed", 10, startup::unresolvable_seed),

@@ -2,7 +2,6 @@
 //! hold probabilistic elections. The results are compared with the simulator's.
 
 mod election_results;
-mod interval;
 mod record;
 
 use std::fs;
@@ -19,8 +18,9 @@ use super::members::{Members, Placement};
 use super::table::{Report, Spread, Table, Verdict};
 use super::testbed::{PORT, Testbed, simulate};
 use crate::{Options, Result};
-use election_results::{ElectionResult, ElectionResults, Sent, Window, called_for_nothing};
-use interval::Estimate;
+use election_results::{
+    ElectionResult, ElectionResults, Estimate, Sent, Window, called_for_nothing,
+};
 use record::Record;
 
 /// The parameters of a measurement.

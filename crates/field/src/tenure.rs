@@ -6,7 +6,6 @@
 //! members can be compared.
 
 mod check;
-mod disks;
 mod evidence;
 mod round;
 mod schedule;

@@ -1,7 +1,6 @@
 //! Members on separate hosts that compete for one tenure: their processes, and the faults that can
 //! be injected.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -73,12 +72,6 @@ impl<'a> Contest<'a> {
         Ok(contest)
     }
 
-    fn on_host(&self, member: usize, program: impl AsRef<OsStr>) -> Command {
-        let mut command = self.setup.testbed.hosts.tied_command(member);
-        command.arg(program);
-        command
-    }
-
     /// Returns the command that runs under tenure.
     fn work(&self, member: usize) -> [String; 4] {
         let reports = self.reports.path.to_string_lossy().into_owned();
@@ -110,45 +103,39 @@ impl<'a> Contest<'a> {
         let (stores, group) = (self.setup.stores, &self.group);
         let ttl = self.ttl.unwrap_or_default().as_secs().to_string();
         let work = self.work(member);
-        let mut command = match self.method {
+        let mut command = self.setup.testbed.hosts.tied_command(member);
+        match self.method {
             LockMethod::Quorum
             | LockMethod::QuorumByDefault
             | LockMethod::Etcd
             | LockMethod::Postgres => {
-                let mut run = self.on_host(member, self.setup.testbed.program);
-                run.arg("run").args(self.membership(member));
+                command.arg(self.setup.testbed.program).arg("run").args(self.membership(member));
                 if self.method != LockMethod::QuorumByDefault {
-                    run.args(["--http", "127.0.0.1:7480"]);
+                    command.args(["--http", "127.0.0.1:7480"]);
                 }
                 if role == Role::VoterOnly {
                     let file = self.home.join("voter.toml");
                     let text = format!("[[group]]\nname = \"{group}\"\ncampaign = false\n");
                     fs::write(&file, text)?;
-                    run.arg("--config").arg(file);
+                    command.arg("--config").arg(file);
                 }
-                run.arg("--").args(work);
-                run
+                command.arg("--").args(work);
             }
             LockMethod::EtcdLock => {
-                let mut lock = self.on_host(member, "etcdctl");
-                lock.args(["--endpoints", &stores.etcd(), "lock", "--ttl", &ttl, "--"]);
-                lock.arg(group).args(work);
-                lock
+                command.args(["etcdctl", "--endpoints", &stores.etcd(), "lock", "--ttl", &ttl]);
+                command.args(["--", group]).args(work);
             }
             LockMethod::EtcdElect => {
-                let mut elect = self.on_host(member, "etcdctl");
-                elect.args(["--endpoints", &stores.etcd(), "elect", group, &name(member)]);
-                elect
+                command.args(["etcdctl", "--endpoints", &stores.etcd(), "elect", group]);
+                command.arg(name(member));
             }
             LockMethod::AdvisoryLock => {
                 let script = self.home.join(&format!("{}.sql", name(member)));
                 let lock = format!("SELECT pg_advisory_lock(hashtext('{group}'));");
                 fs::write(&script, format!("{lock}\n\\! exec {}\n", work.join(" ")))?;
-                let mut psql = self.on_host(member, "psql");
-                psql.args(["-X", "-q", "-d", &stores.postgres(), "-f"]).arg(script);
-                psql
+                command.args(["psql", "-X", "-q", "-d", &stores.postgres(), "-f"]).arg(script);
             }
-        };
+        }
         command.stdout(Stdio::null()).stderr(File::create(self.log(member))?);
         Ok(command)
     }
