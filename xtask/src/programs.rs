@@ -36,9 +36,9 @@ pub(crate) fn faults(fault: &str, packets: u64) -> Result<Outcome> {
     let status = command.args(["faults", "--fault", fault, "--packets", &packets]).status()?;
     match status.code() {
         Some(0) => Ok(Outcome::Passed),
-        Some(NOT_TRIED) => Ok(Outcome::Skipped {
-            reason: "network namespaces are not allowed here, see above".to_owned(),
-        }),
+        Some(NOT_TRIED) => {
+            Ok(Outcome::Skipped("network namespaces are not allowed here, see above".to_owned()))
+        }
         _ => Err("not all faults were borne, see above".into()),
     }
 }

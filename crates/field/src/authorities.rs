@@ -18,7 +18,7 @@ use super::testbed::{MEMBERS, Testbed, release};
 use crate::{Options, Result};
 use contest::Setup;
 use stores::{Store, Stores};
-pub(crate) use times::run_kills;
+pub(crate) use times::kills;
 
 /// Runs `cargo xtask field --cost`.
 pub(super) fn run(options: &Options) -> Result<()> {

@@ -85,7 +85,7 @@ pub(super) fn watch(
 /// The number of agents on one host.
 const AGENTS: usize = 200;
 
-pub(super) fn run_many_agents(
+pub(super) fn run_agents(
     testbed: Testbed<'_>,
     options: &Options,
     report: &mut Report,

@@ -87,13 +87,6 @@ fn measure(
             _ => table.note(&line),
         }
     }
-    // Datagrams that found no room in a buffer are lost too, and theory does not include them.
-    let by_centre = hosts.receive_buffer_drops(CENTRE)?;
-    let namespaces = CENTRE + 1..=NAMESPACES;
-    let by_hosts = namespaces.map(|it| hosts.receive_buffer_drops(it)).sum::<Result<u64>>()?;
-    table.note(&format!(
-        "datagrams for which receive buffers had no room: {by_centre} of the centre's, {by_hosts} of the hosts'"
-    ));
     ensure!(centre.wait()?.success(), "the centre failed");
     Ok(())
 }

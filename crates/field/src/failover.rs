@@ -84,11 +84,7 @@ const LOSSES: &[(&str, u32)] = &[
 ];
 
 /// Checks that packet loss replaces no live leader, and measures how soon a lost one is replaced.
-pub(super) fn run_losses(
-    testbed: Testbed<'_>,
-    options: &Options,
-    report: &mut Report,
-) -> Result<()> {
+pub(super) fn losses(testbed: Testbed<'_>, options: &Options, report: &mut Report) -> Result<()> {
     let title = format!(
         "Each host loses this share of what it should receive: changes at all members in {} s; then \
          the leader's host is lost, in milliseconds:",
@@ -138,7 +134,7 @@ const PARTITIONS: &[(&str, Side)] = &[
 ];
 
 /// Measures the time until there is one leader after a partition, and whether it is the majority's.
-pub(super) fn run_partitions(
+pub(super) fn partitions(
     testbed: Testbed<'_>,
     options: &Options,
     report: &mut Report,

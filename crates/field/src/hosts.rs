@@ -248,21 +248,6 @@ impl Hosts {
         let counts: std::result::Result<Vec<f64>, _> = text.lines().map(str::parse).collect();
         counts?.try_into().map_err(|_| format!("not two counts of packets: {text:?}").into())
     }
-
-    /// Returns the number of datagrams to host `index` that found no room in a receive buffer.
-    pub(crate) fn receive_buffer_drops(&self, index: usize) -> Result<u64> {
-        let text = run(self.command(index, "cat").arg("/proc/net/snmp"))?;
-        let count = udp_count(&text, "RcvbufErrors");
-        count.ok_or_else(|| format!("/proc/net/snmp has no RcvbufErrors: {text:?}").into())
-    }
-}
-
-/// Returns the UDP counter with this heading in `/proc/net/snmp`.
-fn udp_count(text: &str, heading: &str) -> Option<u64> {
-    let mut lines = text.lines().filter_map(|it| it.strip_prefix("Udp: "));
-    let (headings, values) = (lines.next()?, lines.next()?);
-    let mut pairs = headings.split(' ').zip(values.split(' '));
-    pairs.find(|it| it.0 == heading)?.1.parse().ok()
 }
 
 impl Drop for Hosts {
@@ -315,16 +300,4 @@ fn batch(namespace: &str, lines: &[String]) -> Result<()> {
 fn ip(arguments: &[&str]) -> Result<()> {
     run(Command::new("ip").args(arguments))?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::udp_count;
-
-    #[test]
-    fn udp_counters_are_found_by_heading() {
-        let text = "Tcp: InErrs\nTcp: 9\nUdp: InDatagrams RcvbufErrors\nUdp: 5 7\nUdpLite: RcvbufErrors\nUdpLite: 8\n";
-        assert_eq!(udp_count(text, "RcvbufErrors"), Some(7));
-        assert_eq!(udp_count(text, "InErrs"), None);
-    }
 }

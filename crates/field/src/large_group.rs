@@ -23,47 +23,35 @@ use election_results::{
 };
 use record::Record;
 
-/// The parameters of a measurement.
-#[derive(Clone, Copy)]
+/// A group that is measured.
 struct Plan {
-    name: &'static str,
     agents: usize,
-    kills: usize,
-    /// The percentage of packets that each host loses.
-    percent: u32,
-    bound_ms: u32,
-    k: u32,
     /// The number of other members that a member knows; `None` for all.
     view: Option<u32>,
-    /// The time without any change of leader before a leader is killed. Connections to the leader
-    /// exist by then: one that was lost is retried after a second.
-    calm: Duration,
 }
+
+/// The second group has fewer agents, because they know all others. Each probes and is probed more,
+/// and needs more than ten times the processor time.
+const PLANS: &[(&str, Plan)] = &[
+    ("probabilistic, 300 agents that know 30 each", Plan { agents: 300, view: Some(30) }),
+    ("probabilistic, 100 agents that know all", Plan { agents: 100, view: None }),
+];
+
+/// The number of times that the leader is killed.
+const KILLS: u32 = 20;
+
+/// The percentage of packets that each host loses.
+const PERCENT: u32 = 10;
 
 /// The bound is ten times the agent's default. Two busy processors run all three hundred agents, so
 /// a multicast reaches most of them within 20 ms, and the last one after 18 to 96 ms.
-const PARTIAL_VIEW: Plan = Plan {
-    name: "probabilistic, 300 agents that know 30 each",
-    agents: 300,
-    kills: 20,
-    percent: 10,
-    bound_ms: 50,
-    k: 7,
-    view: Some(30),
-    calm: Duration::from_secs(3),
-};
+const BOUND_MS: u32 = 50;
 
-/// The second plan has fewer agents, because they know all others. Each probes and is probed more,
-/// and needs more than ten times the processor time.
-const PLANS: &[Plan] = &[
-    PARTIAL_VIEW,
-    Plan {
-        name: "probabilistic, 100 agents that know all",
-        agents: 100,
-        view: None,
-        ..PARTIAL_VIEW
-    },
-];
+const K: u32 = 7;
+
+/// The time without any change of leader before a leader is killed. Connections to the leader exist
+/// by then: one that was lost is retried after a second.
+const CALM: Duration = Duration::from_secs(3);
 
 /// The time within which the hosts must find each other and agree. It is longest if they first have
 /// to estimate the group size, which takes 2,400 bounds.
@@ -101,24 +89,23 @@ struct Observations {
 }
 
 pub(super) fn run(program: &Path, options: &Options, report: &mut Report) -> Result<()> {
-    for plan in options.choose(PLANS, |plan| plan.name) {
-        let plan = Plan { kills: plan.kills.min(options.trials as usize), ..*plan };
-        let observations = measure(program, &plan)?;
-        let predicted = predict(program, &plan)?;
+    let kills = KILLS.min(options.trials);
+    for (name, plan) in options.choose(PLANS, |(name, _)| name) {
+        let observations = measure(program, plan, kills)?;
+        let predicted = predict(program, plan)?;
         let title = format!(
-            "{}, each of which loses {} %, the leader killed {} times: means of an election, each with its 95 % \
-             interval, and the simulator's:",
-            plan.name, plan.percent, plan.kills
+            "{name}, each of which loses {PERCENT} %, the leader killed {kills} times: means of an election, each with its 95 % \
+             interval, and the simulator's:"
         );
         let mut table = report.table(&title, &["field", "from", "to", "sim", "from", "to"]);
         compare(&mut table, &observations.results, &predicted)?;
-        print_notes(&table, &plan, &observations);
+        print_notes(&table, &observations);
     }
     Ok(())
 }
 
 /// Kills the leader of the group again and again.
-fn measure(program: &Path, plan: &Plan) -> Result<Observations> {
+fn measure(program: &Path, plan: &Plan, kills: u32) -> Result<Observations> {
     let hosts = Hosts::make(plan.agents)?;
     let home = Scratch::new("hustings-large-group");
     let file = home.join("hustings.toml");
@@ -132,16 +119,16 @@ fn measure(program: &Path, plan: &Plan) -> Result<Observations> {
     members.record();
     members.start_all()?;
     members.agree_all(GATHERED_WITHIN)?;
-    hosts.lose(0..plan.agents, plan.percent)?;
-    calm(&mut members, plan)?;
+    hosts.lose(0..plan.agents, PERCENT)?;
+    calm(&mut members)?;
     let meter = members.cpu_meter()?;
-    members.listen_for(plan.calm);
+    members.listen_for(CALM);
     let agents_ms = meter.read()?.iter().sum();
     let mut deaths = Vec::new();
     let mut known_ms = Spread::default();
     let mut disagreements = Vec::new();
-    for _ in 0..plan.kills {
-        let leader = calm(&mut members, plan)?;
+    for _ in 0..kills {
+        let leader = calm(&mut members)?;
         let killed_ns = members.end(leader, Signal::KILL)?;
         let agreed = members.agree_without(leader, ELECTED_WITHIN);
         let in_time = agreed.is_ok();
@@ -155,7 +142,7 @@ fn measure(program: &Path, plan: &Plan) -> Result<Observations> {
         deaths.push((leader, window));
         members.start(leader)?;
     }
-    calm(&mut members, plan)?;
+    calm(&mut members)?;
     let records = read(&members)?;
     let windows = deaths.iter().map(|&(leader, it)| Window { killed: records[leader].id, ..it });
     let windows: Vec<Window> = windows.collect();
@@ -169,13 +156,13 @@ fn measure(program: &Path, plan: &Plan) -> Result<Observations> {
 }
 
 /// Waits until all members have named one leader for a while. Returns the leader.
-fn calm(members: &mut Members<'_>, plan: &Plan) -> Result<usize> {
+fn calm(members: &mut Members<'_>) -> Result<usize> {
     for _ in 0..MOST_RESTLESS {
         let (leader, _) = members
             .agree_all(AT_REST_WITHIN)
             .map_err(|why| format!("before the next leader can be killed: {why}"))?;
         let before = members.all_reports();
-        members.listen_for(plan.calm);
+        members.listen_for(CALM);
         if members.all_reports() == before {
             return Ok(leader);
         }
@@ -198,13 +185,13 @@ fn read(members: &Members<'_>) -> Result<Vec<Record>> {
 /// round on. No member waits for more than 21 messages (`Config::longest_path`), where the
 /// simulator waits for 3K/2, which is more from the third round on.
 fn predict(program: &Path, plan: &Plan) -> Result<Value> {
-    let loss = (f64::from(plan.percent) / 100.0).to_string();
+    let loss = (f64::from(PERCENT) / 100.0).to_string();
     let metrics = simulate(program, "probabilistic", |command| {
         command
             .args(["--runs", RUNS, "--members", &(plan.agents - 1).to_string()])
-            .args(["--k", &plan.k.to_string()])
+            .args(["--k", &K.to_string()])
             .args(["--unicast-loss", &loss, "--multicast-loss", &loss])
-            .args(["--delay", &format!("{}ms", plan.bound_ms)])
+            .args(["--delay", &format!("{BOUND_MS}ms")])
             .args(["--hesitation", "10", "--last-round", "grown"]);
         if let Some(view) = plan.view {
             let known = f64::from(view) / (plan.agents - 2) as f64;
@@ -268,7 +255,7 @@ impl Claim {
 }
 
 /// Prints the messages that the simulator does not model, and the load.
-fn print_notes(table: &Table<'_>, plan: &Plan, observations: &Observations) {
+fn print_notes(table: &Table<'_>, observations: &Observations) {
     let Observations { results, known_ms, disagreements, for_nothing, agents_ms } = observations;
     let called = &results.called;
     let until_call = called.iter().map(|it| milliseconds(it.killed_ns, it.called_ns));
@@ -295,28 +282,22 @@ fn print_notes(table: &Table<'_>, plan: &Plan, observations: &Observations) {
          same round again and relay, which simulated ones do not. Those of members called in time must meet the simulator's.\n\
          Beyond the model: {:.1} calls of a round again, by members that missed the first (late); {:.1} questions,\n\
          checks and answers; {} decisions for the dead; {} members set right; {} elections for {} deaths, and {for_nothing} at other times.\n\
-         bound {} ms, K {}. Without kills the agents take {agents_ms:.0} ms of processor time a second.",
+         bound {BOUND_MS} ms, K {K}. Without kills the agents take {agents_ms:.0} ms of processor time a second.",
         each(|it| it.count(|sent| sent.is_late && sent.calls())),
         each(|it| it.other),
         total(|it| it.for_the_dead),
         total(|it| it.corrected),
         total(|it| it.elections),
-        results.deaths(),
-        plan.bound_ms,
-        plan.k
+        results.deaths()
     ));
 }
 
 /// Returns the configuration of all agents.
 fn configuration(plan: &Plan, group: &str) -> String {
-    let Plan { bound_ms, k, .. } = plan;
-    let text = format!(
-        "[[group]]\nname = \"{group}\"\nprotocol = \"probabilistic\"\nbound = \"{bound_ms}ms\"\nk = {k}\n"
-    );
-    match plan.view {
-        Some(view) => format!("{text}view = {view}\n"),
-        None => text,
-    }
+    let view = plan.view.map_or(String::new(), |view| format!("view = {view}\n"));
+    format!(
+        "[[group]]\nname = \"{group}\"\nprotocol = \"probabilistic\"\nbound = \"{BOUND_MS}ms\"\nk = {K}\n{view}"
+    )
 }
 
 #[cfg(test)]

@@ -201,12 +201,12 @@ fn run(options: &Options) -> Result<()> {
     let mut report = Report::default();
     failover::run(testbed, options, &mut report)?;
     defaults::run(testbed, options, &mut report)?;
-    authorities::run_kills(testbed, options, &mut report)?;
-    failover::run_losses(testbed, options, &mut report)?;
-    failover::run_partitions(testbed, options, &mut report)?;
+    authorities::kills(testbed, options, &mut report)?;
+    failover::losses(testbed, options, &mut report)?;
+    failover::partitions(testbed, options, &mut report)?;
     cost::run(testbed, options, &mut report)?;
     load::run(testbed, options, &mut report)?;
-    cost::run_many_agents(testbed, options, &mut report)?;
+    cost::run_agents(testbed, options, &mut report)?;
     protocols::run(testbed, options, &mut report)?;
     large_group::run(&program, options, &mut report)?;
     report.close()

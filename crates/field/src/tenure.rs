@@ -14,18 +14,19 @@ mod state_dir;
 mod tally;
 mod writers;
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::hosts::Hosts;
 use super::measure::now_ns;
 use super::table::Report;
-use super::testbed::dev;
+use super::testbed::{Testbed, dev};
 use crate::Result;
 use evidence::Evidence;
 use round::RoundRecord;
 use schedule::GroupPlan;
 use tally::Tally;
-use writers::{Programs, Writers};
+use writers::Writers;
 
 /// The duration of one grant of tenure.
 const TTL_MS: u64 = 300;
@@ -59,9 +60,10 @@ pub(super) fn ten_rounds(hosts: &Hosts) -> Result<String> {
 /// Runs the groups of a schedule one after the other.
 fn run_groups(hosts: &Hosts, seed: u64, rounds: usize, tally: &mut Tally) -> Result<()> {
     // The development build has all assertions. Speed does not matter here.
-    let programs = Programs { hustings: &dev("hustings")?, writer: &dev("examples/writer")? };
+    let (program, writer) = (dev("hustings")?, dev("examples/writer")?);
+    let testbed = Testbed::new(hosts, &program);
     for plan in schedule::draw(seed, rounds) {
-        let result = run_group(hosts, programs, &plan, tally);
+        let result = run_group(testbed, &writer, &plan, tally);
         hosts.heal()?;
         result?;
     }
@@ -69,12 +71,12 @@ fn run_groups(hosts: &Hosts, seed: u64, rounds: usize, tally: &mut Tally) -> Res
 }
 
 fn run_group(
-    hosts: &Hosts,
-    programs: Programs<'_>,
+    testbed: Testbed<'_>,
+    writer: &Path,
     plan: &GroupPlan,
     tally: &mut Tally,
 ) -> Result<()> {
-    let mut writers = Writers::create(hosts, programs, plan)?;
+    let mut writers = Writers::create(testbed, writer, plan)?;
     writers.start_all()?;
     let first = writers.held_after(0, FIRST_HOLDER_WITHIN);
     first.ok_or("no member holds tenure of a new group")?;

@@ -154,14 +154,14 @@ impl<'a> Counting<'a> {
     }
 
     fn read(&self) -> Result<TenureCost> {
-        let (syncs, passed) = (self.syncs.read()?, self.wire.read()?);
+        let (syncs, [passed, with_payload]) = (self.syncs.read()?, self.wire.read()?);
         let [messages, packets, on_the_wire] = match self.method.profile().store {
             None => {
                 // Each frame is a datagram of its own, and so one packet.
                 let frames = self.frames_of_tenure()?;
-                [frames, frames, passed.packets]
+                [frames, frames, passed]
             }
-            Some(_) => [passed.messages, passed.packets, 0],
+            Some(_) => [with_payload, passed, 0],
         };
         Ok([messages, packets, syncs, on_the_wire].map(|count| count as f64))
     }

@@ -186,11 +186,7 @@ const KILLS: &[(&str, RangeInclusive<u32>)] = &[
 ///
 /// The guardian of the killed process releases the tenure at once. If the release does not reach
 /// every voter, the next command waits until the tenure expires.
-pub(crate) fn run_kills(
-    testbed: Testbed<'_>,
-    options: &Options,
-    report: &mut Report,
-) -> Result<()> {
+pub(crate) fn kills(testbed: Testbed<'_>, options: &Options, report: &mut Report) -> Result<()> {
     let chosen = options.choose(KILLS, |(name, _)| name);
     let Some(rounds) = chosen.iter().map(|(_, kills)| *kills.end()).max() else {
         return Ok(());

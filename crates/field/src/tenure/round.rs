@@ -110,15 +110,15 @@ impl ActiveFault {
             FaultKind::Restarted => _ = writers.signal(member, Signal::TERM)?,
             FaultKind::Partition { others: count } => {
                 let (mine, theirs) = others.split_at(count);
-                writers.hosts.cut(&[&[member], mine].concat(), theirs)?;
+                writers.testbed.hosts.cut(&[&[member], mine].concat(), theirs)?;
             }
-            FaultKind::OneWay { is_deaf: true } => writers.hosts.block(member, &others)?,
+            FaultKind::OneWay { is_deaf: true } => writers.testbed.hosts.block(member, &others)?,
             FaultKind::OneWay { is_deaf: false } => {
                 for other in others {
-                    writers.hosts.block(other, &[member])?;
+                    writers.testbed.hosts.block(other, &[member])?;
                 }
             }
-            FaultKind::Loss { percent } => writers.hosts.lose(0..MEMBERS, percent)?,
+            FaultKind::Loss { percent } => writers.testbed.hosts.lose(0..MEMBERS, percent)?,
             FaultKind::DiskFull { restarts } => {
                 writers.fill(member)?;
                 it.promised = writers.promised(member)?;
@@ -167,7 +167,7 @@ impl ActiveFault {
             FaultKind::Partition { .. }
             | FaultKind::OneWay { .. }
             | FaultKind::Loss { .. }
-            | FaultKind::Stalled { .. } => _ = writers.hosts.heal()?,
+            | FaultKind::Stalled { .. } => _ = writers.testbed.hosts.heal()?,
             // These faults are repaired when all others have ended.
             FaultKind::DiskFull { .. } | FaultKind::DiskRefuses { .. } | FaultKind::StateLost => {}
             FaultKind::Clock { restarts, .. } => {
@@ -202,10 +202,10 @@ impl ActiveFault {
         let voters: Vec<usize> = (0..writers.voters).filter(|&it| it != holder).collect();
         let stalls = stall::begin(writers, &voters)?;
         let began = Instant::now();
-        writers.hosts.silence(holder)?;
+        writers.testbed.hosts.silence(holder)?;
         thread::sleep(lasts.saturating_sub(began.elapsed()));
         drop(stalls);
-        writers.hosts.isolate(holder)?;
+        writers.testbed.hosts.isolate(holder)?;
         Ok(())
     }
 

@@ -3,7 +3,6 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -17,7 +16,6 @@ use super::schedule::GroupPlan;
 use super::stall::StalledProcess;
 use super::state_dir::{BLOCK_BYTES, StateDir};
 use crate::Result;
-use crate::hosts::{Family, Hosts};
 use crate::measure::now_ns;
 use crate::testbed::{MEMBERS, PORT, Testbed, name, voting_member};
 
@@ -27,18 +25,10 @@ const STOPS_WITHIN: Duration = Duration::from_secs(1);
 /// The time within which a process must have logged its state at startup.
 const LOGS_WITHIN: Duration = Duration::from_secs(2);
 
-/// The programs that run.
-#[derive(Clone, Copy)]
-pub(super) struct Programs<'a> {
-    /// The program `hustings`.
-    pub(super) hustings: &'a Path,
-    /// The example `writer`.
-    pub(super) writer: &'a Path,
-}
-
 pub(super) struct Writers<'a> {
-    pub(super) hosts: &'a Hosts,
-    programs: Programs<'a>,
+    pub(super) testbed: Testbed<'a>,
+    /// The program of the writers: the example `writer`.
+    program: &'a Path,
     /// The processes use the disks, so they end first when this is dropped.
     writers: Vec<Option<Writer>>,
     /// The directory of all files of the group.
@@ -68,8 +58,8 @@ struct Writer {
 impl<'a> Writers<'a> {
     /// Creates a group without running members.
     pub(super) fn create(
-        hosts: &'a Hosts,
-        programs: Programs<'a>,
+        testbed: Testbed<'a>,
+        program: &'a Path,
         plan: &GroupPlan,
     ) -> Result<Self> {
         let voters = plan.voters;
@@ -79,8 +69,8 @@ impl<'a> Writers<'a> {
             state_dir.mount(&name(voter))?;
         }
         let writers = Self {
-            hosts,
-            programs,
+            testbed,
+            program,
             state_dir,
             group,
             voters,
@@ -89,7 +79,6 @@ impl<'a> Writers<'a> {
             started: 0,
         };
         writers.set_calendar(RIGHT)?;
-        let testbed = Testbed::new(hosts, programs.hustings);
         testbed.init_voters(voters, |voter| writers.init_options(voter))?;
         Ok(writers)
     }
@@ -141,8 +130,8 @@ impl Writers<'_> {
         self.started += 1;
         let log = format!("{}.{}.log", name(member), self.started);
         let log = self.state_dir.path().join(log);
-        let mut command = self.hosts.tied_command(member);
-        command.arg(self.programs.writer).args(self.membership(member));
+        let mut command = self.testbed.hosts.tied_command(member);
+        command.arg(self.program).args(self.membership(member));
         command.arg("--to").arg(self.state_dir.path());
         self.go_by_calendar(member, &mut command)?;
         command.stdout(Stdio::null()).stderr(File::create(&log)?);
@@ -174,8 +163,8 @@ impl Writers<'_> {
         let Some(writer) = &self.writers[member] else {
             return Ok(None);
         };
-        let place = SocketAddr::new(Family::V4.address(member), PORT);
-        StalledProcess::begin(self.hosts, member, writer.process.pid(), place)
+        let place = self.testbed.place(member, PORT);
+        StalledProcess::begin(self.testbed.hosts, member, writer.process.pid(), place)
     }
 
     /// Waits for a member that received SIGTERM. A member that cannot end, because SIGSTOP has
@@ -226,8 +215,8 @@ impl Writers<'_> {
 
     /// Initialises a voter that lost its file. The voter must not run.
     pub(super) fn replace(&self, voter: usize) -> Result<()> {
-        let mut init = self.hosts.tied_command(voter);
-        init.arg(self.programs.hustings).args(["voter", "init"]).args(self.init_options(voter));
+        let mut init = self.testbed.hosts.tied_command(voter);
+        init.arg(self.testbed.program).args(["voter", "init"]).args(self.init_options(voter));
         self.go_by_calendar(voter, &mut init)?;
         run(&mut init)?;
         ensure!(self.promise(voter).exists(), "`voter init` succeeds without a file");
