@@ -32,7 +32,6 @@ mod large_group;
 mod load;
 mod measure;
 mod members;
-mod packet_fuzz;
 mod protocols;
 mod table;
 mod tenure;
@@ -74,9 +73,6 @@ enum Subprocess {
     /// Try faults that must do no lasting harm: `cargo xtask test --only field`
     #[command(hide = true)]
     Faults(faults::Options),
-    /// Send wrong packets to an agent
-    #[command(hide = true)]
-    PacketFuzz(packet_fuzz::Options),
     /// Record the datagrams that a host receives, or replay them
     #[command(hide = true)]
     Wiretap(wiretap::Options),
@@ -102,7 +98,6 @@ fn main() -> ExitCode {
             }
             faults::run(&options)
         }
-        Some(Subprocess::PacketFuzz(options)) => packet_fuzz::run(&options),
         Some(Subprocess::Wiretap(options)) => wiretap::run(&options),
         Some(Subprocess::IdleClient(options)) => idle_client::run(&options),
         Some(Subprocess::BaselineLoop(options)) => baseline_loop::run(&options),

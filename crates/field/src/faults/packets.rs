@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hustings_testkit::{Process, Scratch, this_program};
+use hustings_testkit::Scratch;
 use rustix::process::Signal;
 
 use super::{FaultContext, NEXT_WITHIN, OPTIONS, STRANGER};
@@ -183,13 +182,9 @@ fn fuzz(
     frames: &Path,
     packets: u64,
 ) -> Result<u64> {
-    let mut command = context.testbed.hosts.command(STRANGER, this_program());
-    command
-        .args(["packet-fuzz", "--packets", &packets.to_string()])
-        .args(["--target", &format!("{}:{PORT}", address(target)), "--file"])
-        .arg(frames)
-        .stdout(Stdio::piped());
-    let mut fuzzer = Process::spawn(&mut command)?;
+    let (target_address, count) = (format!("{}:{PORT}", address(target)), packets.to_string());
+    let options = ["--targets", &target_address, "--wrong", &count];
+    let mut fuzzer = context.wiretap(STRANGER, frames, &options)?;
     let lines = fuzzer.lines()?;
     let mut misled = Ok(());
     while fuzzer.try_wait()?.is_none() {

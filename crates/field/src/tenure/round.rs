@@ -129,7 +129,7 @@ impl ActiveFault {
                 // A process reports a refusal once. Only a new process is certain to report it
                 // again.
                 it.restart(writers, writers.has_logged(member, logs_refusal)?)?;
-                writers.refuse_writes(member)?;
+                writers.refuse_writes(member, true)?;
                 it.restart(writers, restarts)?;
             }
             FaultKind::StateLost => {
@@ -281,7 +281,7 @@ fn mend_refusing(writers: &mut Writers<'_>, voter: usize) -> Result<Vec<Pause>> 
     let pauses = depose_until(writers, missing, |writers| writers.has_logged(voter, logs_refusal))?;
     require_holder(writers)?;
     let promised = writers.promised(voter)?;
-    writers.accept_writes(voter)?;
+    writers.refuse_writes(voter, false)?;
     if writers.has_logged(voter, logs_no_vote)? {
         // The voter checks its disk only once, at startup.
         writers.kill(voter);

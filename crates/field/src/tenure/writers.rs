@@ -8,16 +8,15 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hustings_testkit::{Process, poll, run};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
 use super::TTL_MS;
 use super::evidence::numbers;
 use super::schedule::GroupPlan;
-use super::stall::StalledProcess;
 use super::state_dir::{BLOCK_BYTES, StateDir};
 use crate::Result;
 use crate::measure::now_ns;
-use crate::testbed::{MEMBERS, PORT, Testbed, name, voting_member};
+use crate::testbed::{MEMBERS, Testbed, name, voting_member};
 
 /// The time within which a process must end after SIGTERM.
 const STOPS_WITHIN: Duration = Duration::from_secs(1);
@@ -157,14 +156,9 @@ impl Writers<'_> {
         Ok(Some((writer.process.id(), at)))
     }
 
-    /// Stops a member as soon as it has received one datagram and would receive the next, until the
-    /// returned value is dropped. Returns `None` if the member has no socket yet, or no longer.
-    pub(super) fn stall(&self, member: usize) -> Result<Option<StalledProcess>> {
-        let Some(writer) = &self.writers[member] else {
-            return Ok(None);
-        };
-        let place = self.testbed.place(member, PORT);
-        StalledProcess::begin(self.testbed.hosts, member, writer.process.pid(), place)
+    /// Returns the process id of a member if it runs.
+    pub(super) fn pid(&self, member: usize) -> Option<Pid> {
+        Some(self.writers[member].as_ref()?.process.pid())
     }
 
     /// Waits for a member that received SIGTERM. A member that cannot end, because SIGSTOP has
@@ -180,13 +174,13 @@ impl Writers<'_> {
     /// Fills a voter's disk.
     pub(super) fn fill(&self, voter: usize) -> Result<()> {
         let mut file = File::create(self.state_dir.disk(&name(voter)).join("filler"))?;
-        loop {
-            match file.write_all(&[0; BLOCK_BYTES]) {
-                Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::StorageFull => return Ok(()),
-                Err(error) => return Err(error.into()),
+        let full = loop {
+            if let Err(error) = file.write_all(&[0; BLOCK_BYTES]) {
+                break error;
             }
-        }
+        };
+        ensure!(full.kind() == ErrorKind::StorageFull, "{full}");
+        Ok(())
     }
 
     pub(super) fn free(&self, voter: usize) -> Result<()> {
@@ -195,15 +189,8 @@ impl Writers<'_> {
 
     /// Makes every write to a voter's file fail, also by a process that has it open. ext4 does that
     /// for immutable files. Remounting read-only is not possible while a file is open for writing.
-    pub(super) fn refuse_writes(&self, voter: usize) -> Result<()> {
-        self.change_attribute(voter, "+i")
-    }
-
-    pub(super) fn accept_writes(&self, voter: usize) -> Result<()> {
-        self.change_attribute(voter, "-i")
-    }
-
-    fn change_attribute(&self, voter: usize, change: &str) -> Result<()> {
+    pub(super) fn refuse_writes(&self, voter: usize, refused: bool) -> Result<()> {
+        let change = if refused { "+i" } else { "-i" };
         run(Command::new("chattr").arg(change).arg(self.promise(voter)))?;
         Ok(())
     }
@@ -317,11 +304,8 @@ fn last_line(path: &Path) -> Option<String> {
 
 /// Returns the path of the library that sets a process's calendar.
 fn library() -> Result<PathBuf> {
-    for entry in fs::read_dir("/usr/lib")? {
-        let library = entry?.path().join("faketime/libfaketime.so.1");
-        if library.exists() {
-            return Ok(library);
-        }
-    }
-    Err("there is no libfaketime below /usr/lib: install the package faketime".into())
+    let directories = fs::read_dir("/usr/lib")?.flatten();
+    let mut libraries = directories.map(|it| it.path().join("faketime/libfaketime.so.1"));
+    let missing = "there is no libfaketime below /usr/lib: install the package faketime";
+    Ok(libraries.find(|it| it.exists()).ok_or(missing)?)
 }
