@@ -9,7 +9,6 @@
     reason = "chores run in the real world, and are timed by its clock"
 )]
 
-mod deny;
 mod packages;
 mod programs;
 mod shell;

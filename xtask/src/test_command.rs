@@ -5,7 +5,7 @@ use crate::packages::{Missing, NeededBy};
 use crate::shell::{Console, WORKSPACE, cargo};
 use crate::steps::{self, Outcome, Phase};
 use crate::suites::{self, STORES, Suites};
-use crate::{Result, deny, programs};
+use crate::{Result, packages, programs};
 use clap::{Args, ValueEnum};
 use std::fmt;
 
@@ -78,7 +78,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let missing = Missing::of(&chores);
     missing.announce();
     if (is_run(Step::Deny) || is_run(Step::Advisories))
-        && let Some(announcement) = deny::announcement()
+        && let Some(announcement) = packages::deny_announcement()
     {
         println!("going to be built: {announcement}");
     }
@@ -171,7 +171,7 @@ fn run_processes(missing: &Missing, console: &mut Console) -> Result<Outcome> {
 }
 
 fn check_dependencies(subjects: &[&str], console: &mut Console) -> Result<Outcome> {
-    match deny::command(console) {
+    match packages::deny_command(console) {
         Ok(mut command) => {
             console.run(command.arg("check").args(subjects))?;
             Ok(Outcome::Passed)

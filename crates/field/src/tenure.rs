@@ -5,7 +5,6 @@
 //! holds. All hosts are namespaces of one machine and share its boot clock, so the beliefs of all
 //! members can be compared.
 
-mod check;
 mod evidence;
 mod round;
 mod schedule;

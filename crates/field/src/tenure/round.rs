@@ -14,7 +14,7 @@ use hustings_testkit::{poll, run};
 use rustix::process::Signal;
 
 use super::TTL_MS;
-use super::check::Pause;
+use super::evidence::Pause;
 use super::schedule::{FaultKind, Round, ScheduledFault, Target};
 use super::stall;
 use super::writers::{BACK, FORWARD, RIGHT, Writers};

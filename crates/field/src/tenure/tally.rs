@@ -1,8 +1,7 @@
 //! The results of the rounds, by kind of fault.
 
 use super::TTL_MS;
-use super::check::{Violation, violations};
-use super::evidence::{Evidence, LogLine};
+use super::evidence::{Evidence, LogLine, Violation, violations};
 use super::round::RoundRecord;
 use super::schedule;
 use crate::Result;
