@@ -114,7 +114,7 @@ impl<'a> Contest<'a> {
                     command.args(["--http", "127.0.0.1:7480"]);
                 }
                 if role == Role::VoterOnly {
-                    let file = self.home.join("voter.toml");
+                    let file = self.home.join(&format!("{}.toml", name(member)));
                     let text = format!("[[group]]\nname = \"{group}\"\ncampaign = false\n");
                     fs::write(&file, text)?;
                     command.arg("--config").arg(file);
