@@ -99,16 +99,13 @@ pub(crate) fn run() -> Result<()> {
         let skeleton = instructions(workload, "skeleton")?;
         let simulator = instructions(workload, "world")?;
         println!("{workload:<14} {skeleton:>8.1} {simulator:>10.1} {most:>8}");
-        if simulator > most {
-            exceeded.push(format!("{workload}: {simulator:.1} instructions a message"));
-        }
+        let excess = format!("{workload}: {simulator:.1} instructions a message");
+        exceeded.extend((simulator > most).then_some(excess));
     }
     let [_, kilobytes] = measure("one w1-all-1e6 world 1")?;
     let peak = (kilobytes / 1024.0).floor();
     println!("\nMemory, a million members, all initiating: {peak} MB (at most {MOST_MEGABYTES})");
-    if peak > MOST_MEGABYTES {
-        exceeded.push(format!("{peak} MB"));
-    }
+    exceeded.extend((peak > MOST_MEGABYTES).then(|| format!("{peak} MB")));
     announcing(&mut exceeded)?;
     drawing(&mut exceeded)?;
     figure(&mut exceeded);
@@ -141,11 +138,9 @@ fn announcing(exceeded: &mut Vec<String>) -> Result<()> {
             "delay {delay:>3} ms: {:.0} MB, a member's share {beyond:.1} bytes beyond its state of {state} (at most {MOST_BYTES_BEYOND})",
             peak / 1e6,
         );
-        if beyond > MOST_BYTES_BEYOND {
-            exceeded.push(format!(
-                "{beyond:.1} bytes a member beyond its state with delays of {delay} ms"
-            ));
-        }
+        let excess =
+            format!("{beyond:.1} bytes a member beyond its state with delays of {delay} ms");
+        exceeded.extend((beyond > MOST_BYTES_BEYOND).then_some(excess));
     }
     println!("\nCPU time per member of the same election, delay {QUICK_MS} ms, set-up included:");
     let growth = growth([SMALLER, LARGER], |members| {

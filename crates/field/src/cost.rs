@@ -19,8 +19,8 @@ const IDLE_FOR: Duration = Duration::from_secs(20);
 const USUAL_EVERY: Duration = Duration::from_millis(100);
 const ANNOUNCEMENTS: f64 = 10.0;
 
-/// The cost of a member in a second: processor time in milliseconds, memory in MiB, packets sent and
-/// received.
+/// The cost of a member in a second: processor time in milliseconds, memory in MiB, packets sent
+/// and received.
 pub(super) type MemberCost = [f64; 4];
 
 pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) -> Result<()> {

@@ -2,7 +2,6 @@
 //! refused writes, and the times at which writers believed that they held tenure.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs;
 use std::path::Path;
 
@@ -39,6 +38,12 @@ pub(super) struct LogLine {
     pub(super) fence: u64,
     pub(super) at_ns: u64,
     pub(super) member: String,
+}
+
+impl LogLine {
+    fn text(&self) -> String {
+        format!("{} {} {}", self.fence, self.at_ns, self.member)
+    }
 }
 
 impl Evidence {
@@ -223,15 +228,15 @@ fn writes(evidence: &Evidence) -> Vec<Violation> {
     for pair in evidence.writes.windows(2) {
         let [above, line] = pair else { continue };
         if line.fence < above.fence || line.at_ns < above.at_ns {
-            let text = format!("`{line}` was written after `{above}`");
+            let text = format!("`{}` was written after `{}`", line.text(), above.text());
             found.push(Violation::new(line.at_ns, text));
         }
     }
     for line in &evidence.writes {
         let is_it = |it: &Belief| it.fence == line.fence && it.member == line.member;
         if !evidence.beliefs.iter().any(is_it) {
-            let text = format!("`{line}` was written by a member that never held that tenure");
-            found.push(Violation::new(line.at_ns, text));
+            let never_held = "was written by a member that never held that tenure";
+            found.push(Violation::new(line.at_ns, format!("`{}` {never_held}", line.text())));
         }
     }
     found
@@ -254,12 +259,6 @@ fn after(pause: &Pause, beliefs: &[Belief]) -> Option<Violation> {
 
 fn name(belief: &Belief) -> String {
     format!("{} (process {})", belief.member, belief.process)
-}
-
-impl fmt::Display for LogLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.fence, self.at_ns, self.member)
-    }
 }
 
 #[cfg(test)]
@@ -288,8 +287,8 @@ mod tests {
         }
     }
 
-    /// Checks the violations that are found after `spoil` has changed the evidence: their texts, and
-    /// how long two held.
+    /// Checks the violations that are found after `spoil` has changed the evidence: their texts,
+    /// and how long two held.
     fn check(spoil: impl FnOnce(&mut Evidence), expected: &[(&str, u64)]) {
         let mut evidence = good();
         spoil(&mut evidence);
