@@ -158,11 +158,12 @@ pub(crate) fn dev(file: &str) -> Result<PathBuf> {
 /// Builds the target `what` in release mode and returns the path of `file`. The package is that of
 /// the program unless `what` names another.
 pub(crate) fn release(what: &[&str], file: &str) -> Result<PathBuf> {
-    println!("$ cargo build --release {}", what.join(" "));
+    let shown = format!("cargo build --release {}", what.join(" "));
+    println!("$ {shown}");
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     build.args(["build", "--release"]).args(what).current_dir(root);
-    let status = build.status().map_err(|error| format!("`cargo` did not start: {error}"))?;
-    ensure!(status.success(), "`cargo build --release` ended with {status}");
+    let status = build.status().map_err(|error| format!("`{shown}` did not start: {error}"))?;
+    ensure!(status.success(), "`{shown}` ended with {status}");
     Ok(env::current_exe()?.with_file_name("../release").join(file).canonicalize()?)
 }
