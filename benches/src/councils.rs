@@ -8,8 +8,6 @@ use hustings_sim::{Scratch, Seeds, council_aggregate};
 use hustings_theory::council::optimum::{Goal, best_c};
 use hustings_theory::council::{Algorithm, Election, Estimate, Knowledge, Seats};
 
-use crate::timed;
-
 const SEATS: Seats = Seats { least: 4, most: 8 };
 const ALGORITHMS: [Algorithm; 5] = [
     Algorithm::Naive,
@@ -51,15 +49,14 @@ pub(crate) fn curves() -> usize {
     points.count()
 }
 
-/// Elects a council of `hosts`, each simulated. Returns the number of rounds, and the CPU time,
-/// set-up included.
-pub(crate) fn by_hosts(hosts: u32, seed: u64) -> (u64, f64) {
+/// Elects a council of `hosts`, each simulated. Returns the number of rounds.
+pub(crate) fn by_hosts(hosts: u32, seed: u64) -> u64 {
     let seats = protocol::Seats::new(4, 8);
     let knowledge = protocol::Knowledge::Told(hosts);
     let mut config = Config::once(seats, protocol::Algorithm::SkipReset, knowledge, ROUND);
     config.chambers[0].c.fill(BEST_C);
     let trial = Trial::new(hosts, config);
-    timed(|| council::elect(&trial, Seeds::new(seed, 0), Scratch::default()).0.feedbacks)
+    council::elect(&trial, Seeds::new(seed, 0), Scratch::default()).0.feedbacks
 }
 
 /// Simulates `elections` of `members` as aggregate counts. Returns the number of elections that

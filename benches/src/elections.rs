@@ -65,31 +65,29 @@ const MEMBERS: [u32; 11] =
 const VIEWS: [f64; 7] = [0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5];
 
 /// Simulates `runs` elections per point of Figure 5 of the report on probabilistic elections, for
-/// both rules. Returns the number of points, separate for each rule, and the CPU time.
-pub(crate) fn figure_5(runs: u64) -> (usize, f64) {
+/// both rules. Returns the number of points, separate for each rule.
+pub(crate) fn figure_5(runs: u64) -> usize {
     let by_loss = LOSSES.map(|loss| trial(2_000, 0.5, loss));
     let by_members = MEMBERS.map(|members| trial(members, 0.5, RARE));
     let by_view = VIEWS.map(|view| trial(5_000, view, RARE));
     let places = [&by_loss[..], &by_members, &by_view].concat();
     let rules = [Recall::Hash, Recall::Delay];
-    timed(|| {
-        let mut scratch = Scratch::default();
-        for (place, recall) in places.iter().flat_map(|it| rules.map(|rule| (it, rule))) {
-            let trial = ProbabilisticTrial { config: Config { recall, ..place.config }, ..*place };
-            for run in 0..runs {
-                (_, scratch) = elect(&trial, Seeds::new(1, run), scratch);
-            }
+    let mut scratch = Scratch::default();
+    for (place, recall) in places.iter().flat_map(|it| rules.map(|rule| (it, rule))) {
+        let trial = ProbabilisticTrial { config: Config { recall, ..place.config }, ..*place };
+        for run in 0..runs {
+            (_, scratch) = elect(&trial, Seeds::new(1, run), scratch);
         }
-        places.len() * rules.len()
-    })
+    }
+    places.len() * rules.len()
 }
 
 const MOST_ROUNDS: u32 = 10_000;
 
 /// Holds honest draws on Wagner's ring as `hustings sim wagner` does: by their flips, without the
 /// messages. A test of the simulator shows that these are the same draws. Returns the number of
-/// draws with a leader, and the CPU time.
-pub(crate) fn on_ring(members: u32, draws: u32, seed: u64) -> (usize, f64) {
+/// draws with a leader.
+pub(crate) fn on_ring(members: u32, draws: u32, seed: u64) -> usize {
     let trial = DrawTrial {
         members,
         config: wagner::Config::field(Duration::from_secs(60)),
@@ -98,24 +96,20 @@ pub(crate) fn on_ring(members: u32, draws: u32, seed: u64) -> (usize, f64) {
         loss: 0.0,
         most_rounds: MOST_ROUNDS,
     };
-    timed(|| {
-        FastDraws::of(&trial).map_or(0, |fast_draws| {
-            let runs = (0..draws).filter_map(|run| fast_draws.draw(Seeds::new(seed, run.into())));
-            runs.filter(|run| run.leader.is_some()).count()
-        })
+    FastDraws::of(&trial).map_or(0, |fast_draws| {
+        let runs = (0..draws).filter_map(|run| fast_draws.draw(Seeds::new(seed, run.into())));
+        runs.filter(|run| run.leader.is_some()).count()
     })
 }
 
 /// Computes the tables of all rings of up to `most` members, with either comparison, with and
 /// without a limit on equal stages. Returns the stages of the largest ring, so that the tables are
-/// not optimised away, and the CPU time.
-pub(crate) fn ring_tables(most: usize) -> (f64, f64) {
-    timed(|| {
-        let limits = [None, Some(StallLimit::new(40))];
-        let stages = [Compare::Strict, Compare::NonStrict]
-            .into_iter()
-            .flat_map(|compare| limits.map(|limit| table(most, compare, limit)))
-            .filter_map(|costs| costs.last().map(|it| it.stages));
-        stages.sum::<f64>() / 4.0
-    })
+/// not optimised away.
+pub(crate) fn ring_tables(most: usize) -> f64 {
+    let limits = [None, Some(StallLimit::new(40))];
+    let stages = [Compare::Strict, Compare::NonStrict]
+        .into_iter()
+        .flat_map(|compare| limits.map(|limit| table(most, compare, limit)))
+        .filter_map(|costs| costs.last().map(|it| it.stages));
+    stages.sum::<f64>() / 4.0
 }

@@ -2,25 +2,19 @@
 //!
 //! Each workload exists twice: in [`skeleton`], with bare arrays and nothing else, and in
 //! [`world`], through the simulator. `hustings-benches` runs them in turns and prints the ratio of
-//! their CPU times per delivered message, set-up included. `hustings-benches one ...` runs one side
-//! alone, for an instruction counter or a memory reading.
-//!
-//! The other commands have no skeleton; they print memory and time:
-//! - `elect` holds one election by announcement;
-//! - `draw` holds a probabilistic election;
-//! - `figure` simulates all elections of a figure;
-//! - `ring` and `ring-tables` hold draws on Wagner's ring and compute their tables;
-//! - `council-...` compute council elections, host by host and as aggregate counts.
+//! their CPU times per delivered message, set-up included. `hustings-benches limits` measures
+//! elections, draws and councils too, and fails if one costs too much. The other commands run one
+//! piece alone, for an instruction counter or a memory reading.
 
 mod calendar;
 mod councils;
 mod elections;
-mod sealing;
+mod limits;
 mod skeleton;
 mod workload;
 mod world;
 
-use std::fmt::Display;
+use std::error::Error;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -29,14 +23,14 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::workload::{Side, WORKLOADS, Workload};
 
+/// The number of measurements of each side; the best of each counts.
+const REPEAT: u32 = 5;
+
 #[derive(Parser)]
 #[command(about = "Measures the simulator against a plain hand-written loop")]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Number of measurements of each side; the best of each counts
-    #[arg(long, default_value_t = 5)]
-    repeat: u32,
     /// Fail if the simulator takes more than RATIO times the skeleton's time
     #[arg(long, value_name = "RATIO", default_value_t = f64::INFINITY)]
     at_most: f64,
@@ -44,6 +38,8 @@ struct Arguments {
 
 #[derive(Clone, Copy, Subcommand)]
 enum Command {
+    /// Measure everything, and fail if a limit is exceeded
+    Limits,
     /// Run one side of one workload; print the number of delivered messages and the process's peak
     /// memory (in kB)
     One {
@@ -80,71 +76,19 @@ enum Command {
         /// The seed of the run
         seed: u64,
     },
-    /// Simulate Figure 5 of the report on probabilistic elections, (a) to (i), by `hash` and by
-    /// `delay`, on one core; print the number of points and the CPU time (in ns)
-    Figure {
-        /// Number of elections per point; the report has 1,000
-        #[arg(default_value_t = 1_000)]
-        runs: u64,
-    },
-    /// Hold honest draws on Wagner's ring, by their flips and without the messages, as the
-    /// simulator does; print the number of draws with a leader and the CPU time (in ns)
-    Ring {
-        /// Number of members, 4 or more
-        #[arg(value_parser = clap::value_parser!(u32).range(4..))]
-        members: u32,
-        /// Number of draws
-        draws: u32,
-        /// The seed of the first run
-        seed: u64,
-    },
-    /// Compute the exact tables of draws on Wagner's ring; print the stages of the largest ring and
-    /// the CPU time (in ns)
-    RingTables {
-        /// Number of members of the largest ring
-        #[arg(value_parser = clap::value_parser!(u32).range(2..))]
-        most: u32,
-    },
-    /// Compute the curves of council elections from 10 to 100,000 hosts; print the number of points
-    /// and the CPU time (in ns)
-    CouncilCurves,
-    /// Elect a council, host by host; print the number of rounds and the CPU time (in ns)
-    CouncilHosts {
-        /// Number of hosts, 9 or more
-        #[arg(value_parser = clap::value_parser!(u32).range(9..))]
-        hosts: u32,
-        /// The seed of the run
-        seed: u64,
-    },
-    /// Elect councils as aggregate counts; print the number of councils and the CPU time (in ns)
-    CouncilTallies {
-        /// Number of hosts, 9 or more
-        #[arg(value_parser = clap::value_parser!(u64).range(9..))]
-        members: u64,
-        /// Number of elections
-        elections: u64,
-    },
-    /// Seal and open frames; print the CPU time for each (in ns): sealed with a counted nonce,
-    /// sealed with a nonce from the operating system, opened
-    Seal {
-        /// Length of a frame's content
-        #[arg(default_value_t = 120)]
-        bytes: usize,
-    },
-    /// List the workloads
-    List,
 }
 
 fn main() -> ExitCode {
-    let Arguments { command, repeat, at_most } = Arguments::parse();
-    let Some(command) = command else {
-        return compare(repeat, at_most);
+    let Arguments { command, at_most } = Arguments::parse();
+    let outcome = match command {
+        None => match compare(at_most) {
+            true => Ok(()),
+            false => return ExitCode::FAILURE,
+        },
+        Some(command) => run(command),
     };
-    match run(command) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::FAILURE
@@ -152,44 +96,28 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns what a command prints.
-fn run(command: Command) -> Result<String, String> {
-    Ok(match command {
+fn run(command: Command) -> Result<(), Box<dyn Error>> {
+    match command {
+        Command::Limits => limits::run()?,
         Command::One { workload, side, messages } => {
-            format!("{} {}", workload.run(side, messages), peak_kilobytes())
+            println!("{} {}", workload.run(side, messages), peak_kilobytes());
         }
         Command::Elect { members, delay, seed } => {
-            elections::by_announcing(members, Duration::from_millis(delay), seed)
-                .ok_or_else(|| format!("not all of {members} members have heard the leader"))?
+            let costs = elections::by_announcing(members, Duration::from_millis(delay), seed);
+            let missing = || format!("not all of {members} members have heard the leader");
+            println!("{}", costs.ok_or_else(missing)?);
         }
-        Command::Draw { members, k, loss, seed } => elections::by_hash(members, k, loss, seed),
-        Command::Figure { runs } => with_time(elections::figure_5(runs)),
-        Command::Ring { members, draws, seed } => {
-            with_time(elections::on_ring(members, draws, seed))
+        Command::Draw { members, k, loss, seed } => {
+            println!("{}", elections::by_hash(members, k, loss, seed));
         }
-        Command::RingTables { most } => with_time(elections::ring_tables(most as usize)),
-        Command::CouncilCurves => with_time(timed(councils::curves)),
-        Command::CouncilHosts { hosts, seed } => with_time(councils::by_hosts(hosts, seed)),
-        Command::CouncilTallies { members, elections } => {
-            with_time(timed(|| councils::by_tallies(members, elections)))
-        }
-        Command::Seal { bytes } => {
-            let best = sealing::measure(bytes);
-            let best = best.ok_or("the operating system provides no random numbers")?;
-            best.map(|nanos| format!("{nanos:.0}")).join(" ")
-        }
-        Command::List => WORKLOADS.iter().map(|it| it.name).collect::<Vec<_>>().join("\n"),
-    })
-}
-
-fn with_time((result, nanos): (impl Display, f64)) -> String {
-    format!("{result} {nanos}")
+    }
+    Ok(())
 }
 
 /// Finds the workload of this name.
 fn workload(name: &str) -> Result<&'static Workload, String> {
     let found = WORKLOADS.iter().find(|workload| workload.name == name);
-    found.ok_or_else(|| format!("no workload `{name}`: see `hustings-benches list`"))
+    found.ok_or_else(|| format!("no workload `{name}`: see the table of `hustings-benches`"))
 }
 
 /// The peak memory of this process according to Linux, without its program text, of which a varying
@@ -204,14 +132,14 @@ fn peak_kilobytes() -> u64 {
     peak.saturating_sub(kilobytes("RssFile:").unwrap_or(0))
 }
 
-/// Prints the table; fails if a ratio is above `at_most`.
-fn compare(repeat: u32, at_most: f64) -> ExitCode {
-    let mut outcome = ExitCode::SUCCESS;
+/// Prints the table. Returns false if a ratio is above `at_most`.
+fn compare(at_most: f64) -> bool {
+    let mut is_fast_enough = true;
     println!("workload            skeleton        simulator      ratio");
     println!("                  ns     M/s      ns     M/s");
     for workload in WORKLOADS {
         let mut best = [f64::INFINITY; 2];
-        for _ in 0..repeat.max(1) {
+        for _ in 0..REPEAT {
             for (side, best) in [Side::Skeleton, Side::World].into_iter().zip(&mut best) {
                 *best = best.min(nanos_per_message(workload, side));
             }
@@ -225,11 +153,9 @@ fn compare(repeat: u32, at_most: f64) -> ExitCode {
             1e3 / skeleton,
             1e3 / world,
         );
-        if ratio > at_most {
-            outcome = ExitCode::FAILURE;
-        }
+        is_fast_enough &= ratio <= at_most;
     }
-    outcome
+    is_fast_enough
 }
 
 fn nanos_per_message(workload: &Workload, side: Side) -> f64 {

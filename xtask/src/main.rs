@@ -9,8 +9,6 @@
     reason = "chores run in the real world, and are timed by its clock"
 )]
 
-mod deny;
-mod field;
 mod packages;
 mod programs;
 mod shell;
@@ -68,9 +66,9 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
         Chore::Test(options) => test_command::run(&options).map(|()| ExitCode::SUCCESS),
         Chore::Bench => programs::bench(),
-        Chore::Field(handed_on) => field::run(&handed_on),
+        Chore::Field(handed_on) => programs::field(&handed_on),
         Chore::Model(options) => programs::model(&options).map(|()| ExitCode::SUCCESS),
-        Chore::Storm(handed_on) => storm(&handed_on),
+        Chore::Storm(handed_on) => programs::storm(&handed_on),
         Chore::Reign(options) => programs::reign(&options).map(|()| ExitCode::SUCCESS),
         Chore::Draws(options) => programs::draws(&options).map(|()| ExitCode::SUCCESS),
     };
@@ -81,13 +79,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Passes all arguments on to the program `storm` of the model.
-fn storm(HandedOn { arguments }: &HandedOn) -> Result<ExitCode> {
-    let mut storm = shell::cargo(["run", "--release", "--quiet"]);
-    storm.args(["--package", "hustings-model", "--bin", "storm", "--"]);
-    shell::hand_on(storm.args(arguments))
 }
 
 #[cfg(test)]

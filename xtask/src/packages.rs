@@ -1,7 +1,11 @@
 //! Debian packages that a task needs: the list, the check for their presence, and their
-//! installation.
+//! installation. And cargo-deny: the installed one, or one that is built once into the target
+//! directory.
 
-use crate::{Result, shell};
+use crate::Result;
+use crate::shell::{self, Console, cargo};
+use NeededBy::{Authorities, Bench, Cost, Field, Test};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// The task that needs a package.
@@ -25,111 +29,80 @@ struct Package {
 
 /// Every package that a task needs, apart from Rust itself.
 const PACKAGES: &[Package] = &[
-    Package {
-        name: "valgrind",
-        program: "valgrind",
-        purpose: "counts instructions, so that benchmarks do not depend on the machine's mood",
-        needed_by: &[NeededBy::Bench],
-    },
-    Package {
-        name: "iproute2",
-        program: "ip",
-        purpose: "makes hosts of network namespaces",
-        needed_by: &[NeededBy::Test, NeededBy::Field],
-    },
-    Package {
-        name: "nftables",
-        program: "nft",
-        purpose: "loses packets and cuts networks",
-        needed_by: &[NeededBy::Test, NeededBy::Field],
-    },
-    Package {
-        name: "util-linux",
-        program: "setpriv",
-        purpose: "gives hosts names of their own, and ends with us what we start there",
-        needed_by: &[NeededBy::Test, NeededBy::Field, NeededBy::Authorities],
-    },
-    Package {
-        name: "etcd-server",
-        program: "etcd",
-        purpose: "is a store that grants tenure",
-        needed_by: &[NeededBy::Authorities, NeededBy::Cost],
-    },
-    Package {
-        name: "openssl",
-        program: "openssl",
-        purpose: "makes the certificates of a store that is tested over TLS",
-        needed_by: &[NeededBy::Authorities],
-    },
-    Package {
-        name: "postgresql",
-        program: "pg_ctlcluster",
-        purpose: "is a store that grants tenure",
-        needed_by: &[NeededBy::Authorities, NeededBy::Cost],
-    },
-    Package {
-        name: "pgbouncer",
-        program: "pgbouncer",
-        purpose: "stands before PostgreSQL and shares its sessions out",
-        needed_by: &[NeededBy::Authorities],
-    },
-    Package {
-        name: "etcd-client",
-        program: "etcdctl",
-        purpose: "asks etcd what members did there, and is what tenure by etcd is measured against",
-        needed_by: &[NeededBy::Authorities, NeededBy::Cost],
-    },
-    Package {
-        name: "postgresql-client",
-        program: "psql",
-        purpose: "is what tenure by PostgreSQL is measured against",
-        needed_by: &[NeededBy::Cost],
-    },
-    Package {
-        name: "strace",
-        program: "strace",
-        purpose: "counts how often servers sync their disks, and holds processes up between two receives",
-        needed_by: &[NeededBy::Test, NeededBy::Field, NeededBy::Cost],
-    },
-    Package {
-        name: "keepalived",
-        program: "keepalived",
-        purpose: "is what the loss of a leader's host is measured against",
-        needed_by: &[NeededBy::Field],
-    },
-    Package {
-        name: "e2fsprogs",
-        program: "mkfs.ext4",
-        purpose: "makes disks that can be told to refuse writes",
-        needed_by: &[NeededBy::Test, NeededBy::Field],
-    },
-    Package {
-        name: "faketime",
-        program: "faketime",
-        purpose: "sets the calendar of one process",
-        needed_by: &[NeededBy::Test, NeededBy::Field],
-    },
+    package(
+        "valgrind",
+        "valgrind",
+        &[Bench],
+        "counts instructions, so that benchmarks do not depend on the machine's mood",
+    ),
+    package("iproute2", "ip", &[Test, Field], "makes hosts of network namespaces"),
+    package("nftables", "nft", &[Test, Field], "loses packets and cuts networks"),
+    package(
+        "util-linux",
+        "setpriv",
+        &[Test, Field, Authorities],
+        "gives hosts names of their own, and ends with us what we start there",
+    ),
+    package("etcd-server", "etcd", &[Authorities, Cost], "is a store that grants tenure"),
+    package(
+        "openssl",
+        "openssl",
+        &[Authorities],
+        "makes the certificates of a store that is tested over TLS",
+    ),
+    package("postgresql", "pg_ctlcluster", &[Authorities, Cost], "is a store that grants tenure"),
+    package(
+        "pgbouncer",
+        "pgbouncer",
+        &[Authorities],
+        "stands before PostgreSQL and shares its sessions out",
+    ),
+    package(
+        "etcd-client",
+        "etcdctl",
+        &[Authorities, Cost],
+        "asks etcd what members did there, and is what tenure by etcd is measured against",
+    ),
+    package(
+        "postgresql-client",
+        "psql",
+        &[Cost],
+        "is what tenure by PostgreSQL is measured against",
+    ),
+    package(
+        "strace",
+        "strace",
+        &[Test, Field, Cost],
+        "counts how often servers sync their disks, and holds processes up between two receives",
+    ),
+    package(
+        "keepalived",
+        "keepalived",
+        &[Field],
+        "is what the loss of a leader's host is measured against",
+    ),
+    package(
+        "e2fsprogs",
+        "mkfs.ext4",
+        &[Test, Field],
+        "makes disks that can be told to refuse writes",
+    ),
+    package("faketime", "faketime", &[Test, Field], "sets the calendar of one process"),
 ];
+
+const fn package(
+    name: &'static str,
+    program: &'static str,
+    needed_by: &'static [NeededBy],
+    purpose: &'static str,
+) -> Package {
+    Package { name, program, purpose, needed_by }
+}
 
 impl Package {
     fn is_there(&self) -> bool {
         shell::find_program(self.program).is_some()
     }
-}
-
-/// The means of installing packages on this machine.
-#[derive(Clone, Copy)]
-struct Machine {
-    is_root: bool,
-    has_apt: bool,
-}
-
-/// The action for missing packages: install them, or ask the user to.
-#[derive(Debug, PartialEq, Eq)]
-enum Plan {
-    Nothing,
-    Install(Vec<String>),
-    Ask(Vec<String>),
 }
 
 /// Makes sure that the packages of a task are installed.
@@ -142,29 +115,28 @@ pub(crate) fn provide(chore: NeededBy) -> Result<()> {
     }
 }
 
-/// Missing packages, and the means of installing them.
+/// Missing packages.
 pub(crate) struct Missing {
     packages: Vec<&'static Package>,
-    machine: Machine,
+    /// True if they can be installed on this machine. If not, the user is asked to.
+    can_install: bool,
 }
 
 impl Missing {
     /// Returns the missing packages of some tasks.
     pub(crate) fn of(chores: &[NeededBy]) -> Self {
-        let is_needed = |package: &&Package| {
-            let mut needed_by = package.needed_by.iter();
-            needed_by.any(|chore| chores.contains(chore))
-        };
-        let packages = PACKAGES.iter().filter(is_needed);
-        Self { packages: packages.filter(|it| !it.is_there()).collect(), machine: Machine::this() }
+        let is_needed = |package: &&Package| package.needed_by.iter().any(|it| chores.contains(it));
+        let packages = PACKAGES.iter().filter(is_needed).filter(|it| !it.is_there()).collect();
+        let user = Command::new("id").arg("-u").output();
+        let is_root = user.is_ok_and(|user| user.stdout.trim_ascii() == b"0");
+        Self { packages, can_install: is_root && shell::find_program("apt-get").is_some() }
     }
 
     /// Prints the packages that will be installed or are missing, and their purpose.
     pub(crate) fn announce(&self) {
-        let what = match plan(&self.packages, self.machine) {
-            Plan::Nothing => return,
-            Plan::Install(_) => "going to be installed",
-            Plan::Ask(_) => "missing, and installing it needs root",
+        let what = match self.can_install {
+            true => "going to be installed",
+            false => "missing, and installing it needs root",
         };
         for Package { name, purpose, .. } in &self.packages {
             println!("Debian package {name}, {what}: {purpose}");
@@ -173,27 +145,24 @@ impl Missing {
 
     /// Installs the packages if this machine allows it.
     pub(crate) fn install(&self) -> Result<()> {
-        match plan(&self.packages, self.machine) {
-            Plan::Nothing | Plan::Ask(_) => Ok(()),
-            Plan::Install(packages) => {
-                shell::run(apt_get().arg("update"))?;
-                shell::run(apt_get().args(INSTALL).args(packages))
-            }
+        if self.packages.is_empty() || !self.can_install {
+            return Ok(());
         }
+        shell::run(apt_get().arg("update"))?;
+        shell::run(apt_get().args(INSTALL).args(self.packages.iter().map(|it| it.name)))
     }
 
     /// Returns the reason why a task cannot run, with the remedy; `None` if it can.
     pub(crate) fn for_chore(&self, chore: NeededBy) -> Option<String> {
-        let packages = self.packages.iter().copied();
-        let its: Vec<&Package> = packages.filter(|it| it.needed_by.contains(&chore)).collect();
-        match plan(&its, self.machine) {
-            Plan::Nothing | Plan::Install(_) => None,
-            Plan::Ask(packages) => Some(format!(
+        let its = self.packages.iter().filter(|it| it.needed_by.contains(&chore));
+        let names: Vec<&str> = its.map(|it| it.name).collect();
+        (!names.is_empty() && !self.can_install).then(|| {
+            format!(
                 "packages are missing: run `sudo apt-get {} {}`, then try again",
                 INSTALL.join(" "),
-                packages.join(" ")
-            )),
-        }
+                names.join(" ")
+            )
+        })
     }
 }
 
@@ -205,48 +174,73 @@ fn apt_get() -> Command {
     command
 }
 
-fn plan(missing: &[&Package], machine: Machine) -> Plan {
-    let names = missing.iter().map(|package| package.name.to_owned());
-    match machine {
-        _ if missing.is_empty() => Plan::Nothing,
-        Machine { is_root: true, has_apt: true } => Plan::Install(names.collect()),
-        Machine { is_root: _, has_apt: _ } => Plan::Ask(names.collect()),
-    }
+/// The version that is built if none is installed.
+const DENY_VERSION: &str = "0.20.2";
+
+/// Returns a description of the build that is needed; `None` if cargo-deny is there.
+pub(crate) fn deny_announcement() -> Option<String> {
+    found_deny().is_none().then(|| {
+        format!(
+            "cargo-deny {DENY_VERSION}, into {}: checks the licences and sources of dependencies",
+            tools().display()
+        )
+    })
 }
 
-impl Machine {
-    fn this() -> Machine {
-        let user = Command::new("id").arg("-u").output();
-        Machine {
-            is_root: user.is_ok_and(|user| user.stdout.trim_ascii() == b"0"),
-            has_apt: shell::find_program("apt-get").is_some(),
-        }
+/// Returns the command that starts cargo-deny. Builds cargo-deny first if there is none.
+pub(crate) fn deny_command(console: &mut Console) -> Result<Command> {
+    if let Some(command) = found_deny() {
+        return Ok(command);
     }
+    // An unoptimised build suffices: the program runs once for each build, and takes far longer to
+    // build than to run.
+    let mut install = cargo(["install", "cargo-deny", "--locked", "--debug"]);
+    console.run(install.args(["--version", DENY_VERSION, "--root"]).arg(tools()))?;
+    found_deny().ok_or_else(|| "cargo-deny was built, and does not start".into())
+}
+
+fn found_deny() -> Option<Command> {
+    if version(cargo(["deny"])).is_some() {
+        return Some(cargo(["deny"]));
+    }
+    let own = || {
+        let mut command = Command::new(tools().join("bin").join("cargo-deny"));
+        command.current_dir(shell::root());
+        command
+    };
+    (version(own())? == format!("cargo-deny {DENY_VERSION}")).then(own)
+}
+
+fn tools() -> PathBuf {
+    shell::target().join("tools")
+}
+
+/// Returns the output of `--version`, if the program is there.
+fn version(mut program: Command) -> Option<String> {
+    let output = program.arg("--version").output().ok()?;
+    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    output.status.success().then_some(said)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Machine, Missing, NeededBy, Package, Plan, plan};
+    use super::{Missing, NeededBy, Package};
 
     const CLOCK: Package =
         Package { name: "clock", program: "tick", purpose: "ticks", needed_by: &[NeededBy::Test] };
     const BELL: Package = Package { name: "bell", program: "ring", ..CLOCK };
 
-    fn check(missing: &[&Package], (is_root, has_apt): (bool, bool), expected: &Plan) {
-        assert_eq!(&plan(missing, Machine { is_root, has_apt }), expected);
+    fn reason(packages: &[&'static Package], can_install: bool, chore: NeededBy) -> Option<String> {
+        Missing { packages: packages.to_vec(), can_install }.for_chore(chore)
     }
 
     #[test]
     fn nothing_is_installed_if_nothing_is_missing() {
-        for machine in [(true, true), (true, false), (false, true), (false, false)] {
-            check(&[], machine, &Plan::Nothing);
+        for can_install in [true, false] {
+            let missing = Missing { packages: Vec::new(), can_install };
+            assert_eq!(missing.for_chore(NeededBy::Test), None);
+            assert!(missing.install().is_ok());
         }
-    }
-
-    #[test]
-    fn root_with_apt_installs_all_missing_packages() {
-        let both = Plan::Install(vec!["clock".to_owned(), "bell".to_owned()]);
-        check(&[&CLOCK, &BELL], (true, true), &both);
     }
 
     #[test]
@@ -257,21 +251,16 @@ mod tests {
     }
 
     #[test]
-    fn other_users_are_asked_to_install() {
-        for machine in [(true, false), (false, true), (false, false)] {
-            check(&[&BELL], machine, &Plan::Ask(vec!["bell".to_owned()]));
-        }
+    fn other_users_are_asked_to_install_all_missing_packages() {
+        let reason = reason(&[&CLOCK, &BELL], false, NeededBy::Test);
+        assert!(reason.is_some_and(|it| it.ends_with("clock bell`, then try again")));
     }
 
     #[test]
     fn task_runs_without_packages_that_only_others_need() {
-        let missing = |is_root| Missing {
-            packages: vec![&BELL],
-            machine: Machine { is_root, has_apt: true },
-        };
-        assert_eq!(missing(true).for_chore(NeededBy::Test), None);
-        assert_eq!(missing(false).for_chore(NeededBy::Authorities), None);
-        let reason = missing(false).for_chore(NeededBy::Test);
+        assert_eq!(reason(&[&BELL], true, NeededBy::Test), None);
+        assert_eq!(reason(&[&BELL], false, NeededBy::Authorities), None);
+        let reason = reason(&[&BELL], false, NeededBy::Test);
         assert!(reason.is_some_and(|it| it.ends_with("bell`, then try again")));
     }
 }

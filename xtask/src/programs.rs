@@ -1,16 +1,69 @@
-//! Chores that build one program for release and run it: benchmarks, model, reign and draws.
+//! Chores that build one program and run it: benchmarks, field, model, storm, reign and draws.
 
 use crate::packages::{self, NeededBy};
-use crate::{Result, shell};
+use crate::shell::{self, WORKSPACE, cargo};
+use crate::steps::Outcome;
+use crate::{HandedOn, Result};
 use clap::Args;
 use std::process::{Command, ExitCode};
 
-/// Runs the benchmarks. The program `limits` of `hustings-benches` compares them with their limits.
+/// The exit code with which `hustings-field` reports that it cannot run on this machine.
+const NOT_TRIED: i32 = 3;
+
+/// Runs the benchmarks and compares them with their limits.
 pub(crate) fn bench() -> Result<ExitCode> {
     packages::provide(NeededBy::Bench)?;
-    let build = ["build", "--release", "--package", "hustings-benches"];
-    shell::run(&mut shell::cargo(build))?;
-    shell::hand_on(&mut Command::new(shell::target().join("release/limits")))
+    shell::run(&mut cargo(["build", "--release", "--package", "hustings-benches"]))?;
+    shell::hand_on(Command::new(shell::target().join("release/hustings-benches")).arg("limits"))
+}
+
+/// Passes all arguments on to `hustings-field`, and returns its exit code.
+pub(crate) fn field(HandedOn { arguments }: &HandedOn) -> Result<ExitCode> {
+    let asks_for = |option: &str| arguments.iter().any(|it| it == option);
+    if !asks_for("--help") && !asks_for("-h") {
+        packages::provide(NeededBy::Field)?;
+        if asks_for("--cost") {
+            packages::provide(NeededBy::Cost)?;
+        }
+    }
+    shell::hand_on(field_program()?.args(arguments))
+}
+
+/// Tries the faults of the field whose name contains `fault`.
+pub(crate) fn faults(fault: &str, packets: u64) -> Result<Outcome> {
+    let packets = packets.to_string();
+    let mut command = field_program()?;
+    let status = command.args(["faults", "--fault", fault, "--packets", &packets]).status()?;
+    match status.code() {
+        Some(0) => Ok(Outcome::Passed),
+        Some(NOT_TRIED) => {
+            Ok(Outcome::Skipped("network namespaces are not allowed here, see above".to_owned()))
+        }
+        _ => Err("not all faults were borne, see above".into()),
+    }
+}
+
+/// Builds `hustings-field` as tests are built, together with the programs that it starts.
+fn field_program() -> Result<Command> {
+    let mut build = cargo(["build"]);
+    build.args(WORKSPACE);
+    build.args(["--bin", "hustings-field", "--bin", "hustings", "--example", "writer"]);
+    shell::run(&mut build)?;
+    let mut command = Command::new(shell::target().join("debug/hustings-field"));
+    command.current_dir(shell::root());
+    Ok(command)
+}
+
+/// Returns the command that builds a target for release and runs it.
+fn release(target: &[&str]) -> Command {
+    let mut run = cargo(["run", "--release", "--quiet", "--package"]);
+    run.args(target).arg("--");
+    run
+}
+
+/// Passes all arguments on to the program `storm` of the model.
+pub(crate) fn storm(HandedOn { arguments }: &HandedOn) -> Result<ExitCode> {
+    shell::hand_on(release(&["hustings-model", "--bin", "storm"]).args(arguments))
 }
 
 #[derive(Args)]
@@ -26,9 +79,7 @@ pub(crate) struct ModelOptions {
 
 /// Explores every run of tenure in every setting, and prints the number of states.
 pub(crate) fn model(options: &ModelOptions) -> Result<()> {
-    let mut search =
-        shell::cargo(["run", "--release", "--quiet", "--package", "hustings-model", "--"]);
-    shell::run(search.arg(&options.setting))
+    shell::run(release(&["hustings-model"]).arg(&options.setting))
 }
 
 #[derive(Args)]
@@ -48,19 +99,9 @@ pub(crate) struct ReignOptions {
 
 /// Holds thousands of probabilistic elections with tenure, in groups of several sizes.
 pub(crate) fn reign(options: &ReignOptions) -> Result<()> {
-    let mut reign = shell::cargo([
-        "run",
-        "--release",
-        "--quiet",
-        "--package",
-        "hustings-sim",
-        "--example",
-        "reign",
-        "--",
-    ]);
+    let mut reign = release(&["hustings-sim", "--example", "reign"]);
     reign.arg(options.elections.to_string());
-    reign.args(options.members.iter().map(u32::to_string));
-    shell::run(&mut reign)
+    shell::run(reign.args(options.members.iter().map(u32::to_string)))
 }
 
 #[derive(Args)]
@@ -83,18 +124,7 @@ pub(crate) struct DrawsOptions {
 
 /// Holds fair draws over real sockets of this host, and measures their speed.
 pub(crate) fn draws(options: &DrawsOptions) -> Result<()> {
-    let mut draws = shell::cargo([
-        "run",
-        "--release",
-        "--quiet",
-        "--package",
-        "hustings",
-        "--example",
-        "draws",
-        "--",
-    ]);
-    draws.arg(options.members.to_string());
-    draws.arg(options.draws.to_string());
-    draws.args(options.abort.then_some("abort"));
-    shell::run(&mut draws)
+    let mut draws = release(&["hustings", "--example", "draws"]);
+    draws.args([options.members, options.draws].map(|it| it.to_string()));
+    shell::run(draws.args(options.abort.then_some("abort")))
 }

@@ -10,12 +10,9 @@ use std::{fmt, thread};
 pub(crate) enum Outcome {
     Passed,
     /// The parts that could run passed; the reason names the part that could not run.
-    Partly {
-        reason: String,
-    },
-    Skipped {
-        reason: String,
-    },
+    Partly(String),
+    /// The step could not run, for this reason.
+    Skipped(String),
 }
 
 /// Steps that run in parallel. Those in `front` print at once; the output of those in `behind` is
@@ -23,6 +20,12 @@ pub(crate) enum Outcome {
 pub(crate) struct Phase<S> {
     pub(crate) front: Vec<S>,
     pub(crate) behind: Vec<S>,
+}
+
+impl<S: Copy> Phase<S> {
+    pub(crate) fn steps(&self) -> impl Iterator<Item = S> {
+        self.front.iter().chain(&self.behind).copied()
+    }
 }
 
 /// One line of the final table.
@@ -36,13 +39,6 @@ struct Line {
 struct Summary {
     lines: Vec<Line>,
     took: Duration,
-}
-
-/// The result of steps that ran in sequence.
-struct Row {
-    lines: Vec<Line>,
-    /// The error, and the command that repeats the step.
-    failure: Option<String>,
 }
 
 /// Runs the phases in order, up to the first in which a step fails.
@@ -68,10 +64,12 @@ pub(crate) fn run<S: Copy + fmt::Display + Sync>(
             print!("{kept}");
         }
         let after = after.map_err(|_| "a step panicked")?;
-        summary.lines.extend(before.lines);
-        summary.lines.extend(after.lines);
+        let failures = [before, after].map(|(lines, failure)| {
+            summary.lines.extend(lines);
+            failure
+        });
         summary.took = began.elapsed();
-        if let Some(failure) = before.failure.or(after.failure) {
+        if let Some(failure) = failures.into_iter().flatten().next() {
             println!("\n{summary}");
             return Err(failure.into());
         }
@@ -80,14 +78,15 @@ pub(crate) fn run<S: Copy + fmt::Display + Sync>(
     Ok(())
 }
 
-/// Runs steps in sequence, up to the first that fails.
+/// Runs steps in sequence, up to the first that fails. Returns their lines, and the error with the
+/// command that repeats the step.
 fn in_a_row<S: Copy + fmt::Display>(
     steps: &[S],
     console: &mut Console,
     carry_out: impl Fn(S, &mut Console) -> Result<Outcome>,
     repeat: impl Fn(S) -> String,
-) -> Row {
-    let mut row = Row { lines: Vec::new(), failure: None };
+) -> (Vec<Line>, Option<String>) {
+    let mut lines = Vec::new();
     for &step in steps {
         console.say(&format!("\n==> {step}"));
         let began = Instant::now();
@@ -95,19 +94,19 @@ fn in_a_row<S: Copy + fmt::Display>(
         let took = began.elapsed();
         let result = match &outcome {
             Ok(Outcome::Passed) => "passed".to_owned(),
-            Ok(Outcome::Partly { reason }) => format!("passed, not all tried: {reason}"),
-            Ok(Outcome::Skipped { reason }) => format!("skipped: {reason}"),
+            Ok(Outcome::Partly(reason)) => format!("passed, not all tried: {reason}"),
+            Ok(Outcome::Skipped(reason)) => format!("skipped: {reason}"),
             Err(_) => "failed".to_owned(),
         };
         console.say(&format!("<== {step} {result} ({})", seconds(took)));
-        row.lines.push(Line { name: step.to_string(), result, took });
+        lines.push(Line { name: step.to_string(), result, took });
         if let Err(error) = outcome {
             let repeat = repeat(step);
-            row.failure = Some(format!("{step}: {error}\nto repeat just this step: {repeat}"));
-            break;
+            let failure = format!("{step}: {error}\nto repeat just this step: {repeat}");
+            return (lines, Some(failure));
         }
     }
-    row
+    (lines, None)
 }
 
 impl fmt::Display for Summary {
@@ -138,7 +137,7 @@ mod tests {
         let carry_out = |step, _: &mut Console| {
             carried_out.lock().expect("nobody panicked").push(step);
             match step {
-                "wash" => Ok(Outcome::Skipped { reason: "no water".to_owned() }),
+                "wash" => Ok(Outcome::Skipped("no water".to_owned())),
                 "dry" => Err("no sun".into()),
                 _ => Ok(Outcome::Passed),
             }

@@ -5,7 +5,7 @@ use crate::packages::{Missing, NeededBy};
 use crate::shell::{Console, WORKSPACE, cargo};
 use crate::steps::{self, Outcome, Phase};
 use crate::suites::{self, STORES, Suites};
-use crate::{Result, deny, field};
+use crate::{Result, packages, programs};
 use clap::{Args, ValueEnum};
 use std::fmt;
 
@@ -66,10 +66,8 @@ enum Step {
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let phases = options.phases();
-    let is_run = |step: Step| {
-        let mut steps = phases.iter().flat_map(|it| it.front.iter().chain(&it.behind));
-        steps.any(|it| *it == step)
-    };
+    let steps: Vec<Step> = phases.iter().flat_map(Phase::steps).collect();
+    let is_run = |step: Step| steps.contains(&step);
     let mut chores = Vec::new();
     if is_run(Step::Field) {
         chores.push(NeededBy::Test);
@@ -80,7 +78,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let missing = Missing::of(&chores);
     missing.announce();
     if (is_run(Step::Deny) || is_run(Step::Advisories))
-        && let Some(announcement) = deny::announcement()
+        && let Some(announcement) = packages::deny_announcement()
     {
         println!("going to be built: {announcement}");
     }
@@ -120,12 +118,10 @@ fn carry_out(
 ) -> Result<Outcome> {
     match step {
         Step::Fmt => console.run(&mut cargo(["fmt", "--all", "--check"]))?,
-        Step::Clippy => console.run(cargo(["clippy"]).args(WORKSPACE).args([
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ]))?,
+        Step::Clippy => {
+            let strictly = ["--all-targets", "--", "-D", "warnings"];
+            console.run(cargo(["clippy"]).args(WORKSPACE).args(strictly))?;
+        }
         Step::Build => console.run(&mut suites::build())?,
         Step::Processes => return run_processes(missing, console),
         Step::Authorities => {
@@ -144,9 +140,9 @@ fn carry_out(
         }
         Step::Field => {
             if let Some(reason) = missing.for_chore(NeededBy::Test) {
-                return Ok(Outcome::Skipped { reason });
+                return Ok(Outcome::Skipped(reason));
             }
-            return field::faults(&options.fault, options.packets);
+            return programs::faults(&options.fault, options.packets);
         }
         Step::Docs => console
             .run(cargo(["doc", "--no-deps"]).args(WORKSPACE).env("RUSTDOCFLAGS", "-D warnings"))?,
@@ -170,12 +166,12 @@ fn run_processes(missing: &Missing, console: &mut Console) -> Result<Outcome> {
     console.run(&mut suites::test(suites.waiting(without_stores.is_none()), AT_ONCE))?;
     Ok(match without_stores {
         None => Outcome::Passed,
-        Some(reason) => Outcome::Partly { reason: format!("no etcd and PostgreSQL: {reason}") },
+        Some(reason) => Outcome::Partly(format!("no etcd and PostgreSQL: {reason}")),
     })
 }
 
 fn check_dependencies(subjects: &[&str], console: &mut Console) -> Result<Outcome> {
-    match deny::command(console) {
+    match packages::deny_command(console) {
         Ok(mut command) => {
             console.run(command.arg("check").args(subjects))?;
             Ok(Outcome::Passed)
@@ -183,7 +179,7 @@ fn check_dependencies(subjects: &[&str], console: &mut Console) -> Result<Outcom
         Err(error) => {
             console.say(&error.to_string());
             let reason = "cargo-deny is missing and could not be built, see above".to_owned();
-            Ok(Outcome::Skipped { reason })
+            Ok(Outcome::Skipped(reason))
         }
     }
 }
@@ -197,13 +193,13 @@ impl fmt::Display for Step {
 
 #[cfg(test)]
 mod tests {
-    use super::{Options, Step};
+    use super::{Options, Phase, Step};
 
     fn check(only: Option<Step>, advisories: bool, expected: &str) {
         let options = Options { only, advisories, fault: String::new(), packets: 0 };
         let phases = options.phases();
-        let steps = phases.iter().flat_map(|it| it.front.iter().chain(&it.behind));
-        let names: Vec<String> = steps.map(Step::to_string).collect();
+        let steps = phases.iter().flat_map(Phase::steps);
+        let names: Vec<String> = steps.map(|step| step.to_string()).collect();
         assert_eq!(names.join(" "), expected);
     }
 

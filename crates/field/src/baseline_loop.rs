@@ -40,23 +40,19 @@ pub(crate) struct Options {
 
 /// Sends or receives until killed.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    match options.every_ms {
-        Some(every) => {
-            let socket = UdpSocket::bind((options.interface, 0))?;
-            socket.set_multicast_loop_v4(false)?;
-            loop {
-                socket.send_to(&[0; BYTES], (GROUP, GROUP_PORT))?;
-                thread::sleep(Duration::from_millis(every));
-            }
+    let Some(every_ms) = options.every_ms else {
+        let socket = UdpSocket::bind((GROUP, GROUP_PORT))?;
+        socket.join_multicast_v4(&GROUP, &options.interface)?;
+        let mut buffer = [0; BYTES];
+        loop {
+            socket.recv(&mut buffer)?;
         }
-        None => {
-            let socket = UdpSocket::bind((GROUP, GROUP_PORT))?;
-            socket.join_multicast_v4(&GROUP, &options.interface)?;
-            let mut buffer = [0; BYTES];
-            loop {
-                socket.recv(&mut buffer)?;
-            }
-        }
+    };
+    let socket = UdpSocket::bind((options.interface, 0))?;
+    socket.set_multicast_loop_v4(false)?;
+    loop {
+        socket.send_to(&[0; BYTES], (GROUP, GROUP_PORT))?;
+        thread::sleep(Duration::from_millis(every_ms));
     }
 }
 

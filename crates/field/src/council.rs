@@ -15,8 +15,9 @@ use super::hosts::{Hosts, address};
 use super::table::{Report, Verdict};
 use crate::Result;
 
-/// The number of hosts in a namespace.
-pub(super) const HOSTS_EACH: usize = 20;
+/// The number of namespaces, and of hosts in each.
+const NAMESPACES: usize = 100;
+const HOSTS_EACH: usize = 20;
 
 /// The largest distance of a mean from theory, in standard errors. One correct mean in twenty
 /// thousand is farther away.
@@ -28,97 +29,73 @@ const LOSSES: [u32; 2] = [0, 10];
 /// The namespace of the centre.
 const CENTRE: usize = 0;
 
-/// The processes of a fleet, by namespace. That of the centre is apart.
-struct Fleet(Processes);
-
-/// Runs a fleet of `members` hosts, twenty in each namespace.
-pub(super) fn run(example: &Path, members: usize) -> Result<()> {
-    let namespaces = members.div_ceil(HOSTS_EACH);
+/// Runs a fleet of hosts, twenty in each namespace, once for each loss.
+pub(super) fn run(example: &Path) -> Result<()> {
     let mut report = Report::default();
     for percent in LOSSES {
-        let hosts = Hosts::make(namespaces + 1)?;
-        let fleet = Fleet::start(&hosts, example, namespaces)?;
+        let hosts = Hosts::make(NAMESPACES + 1)?;
+        let fleet = start(&hosts, example)?;
         if percent > 0 {
-            for index in 0..=namespaces {
-                hosts.lose(index, percent)?;
-            }
+            hosts.lose(0..=NAMESPACES, percent)?;
         }
-        fleet.measure(&hosts, example, percent, &mut report)?;
+        measure(fleet, &hosts, example, percent, &mut report)?;
     }
     report.close()
 }
 
-impl Fleet {
-    fn start(hosts: &Hosts, example: &Path, namespaces: usize) -> Result<Self> {
-        let mut fleet = Processes::new(namespaces + 1);
-        for index in CENTRE + 1..=namespaces {
-            let mut command = hosts.tied_command(index);
-            command.arg(example).arg("hosts");
-            command.args([&HOSTS_EACH.to_string(), &format!("h{index}"), &address(index)]);
-            fleet.start(index, command.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
-        }
-        for _ in CENTRE + 1..=namespaces {
-            let line = fleet.next_line(DEADLINE).ok_or("not all processes come up")?;
-            if line.text != "up" {
-                return Err(format!("namespace {}: {}", line.place, line.text).into());
-            }
-        }
-        Ok(Self(fleet))
+/// Starts the processes of a fleet, by namespace. That of the centre is apart.
+fn start(hosts: &Hosts, example: &Path) -> Result<Processes> {
+    let mut fleet = Processes::new(NAMESPACES + 1);
+    for index in CENTRE + 1..=NAMESPACES {
+        let mut command = hosts.tied_command(index);
+        command.arg(example).arg("hosts");
+        command.args([&HOSTS_EACH.to_string(), &format!("h{index}"), &address(index)]);
+        fleet.start(index, command.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
     }
+    for _ in CENTRE + 1..=NAMESPACES {
+        let line = fleet.next_line(DEADLINE).ok_or("not all processes come up")?;
+        ensure!(line.text == "up", "namespace {}: {}", line.place, line.text);
+    }
+    Ok(fleet)
+}
 
-    /// Lets the centre elect, and kills the members that it names.
-    fn measure(
-        mut self,
-        hosts: &Hosts,
-        example: &Path,
-        percent: u32,
-        report: &mut Report,
-    ) -> Result<()> {
-        let namespaces = self.0.count() - 1;
-        let members = namespaces * HOSTS_EACH;
-        let loss = f64::from(percent) / 100.0;
-        let mut command = hosts.tied_command(CENTRE);
-        command.arg(example).arg("centre");
-        command.args([&members.to_string(), &address(CENTRE), &loss.to_string()]);
-        let mut centre = Process::spawn(command.stdout(Stdio::piped()))?;
-        let title =
-            format!("{members} hosts, of which each loses {percent} % of what it should receive:");
-        let mut table = report.table(&title, &["mean", "from", "to", "most", "theory"]);
-        for line in centre.lines()? {
-            match line.split_once(' ') {
-                Some(("kill", name)) => self.kill(name)?,
-                Some((what, rest)) if rest.starts_with("mean ") => {
-                    let words: Vec<&str> = rest.split(' ').collect();
-                    let values = words.chunks(2).filter_map(|it| it.get(1));
-                    let cells: Vec<String> = values.map(|it| (*it).to_owned()).collect();
-                    table.row(what, &cells, &verdict(what, &cells));
-                }
-                _ => table.note(&line),
+/// Lets the centre elect, and kills the members that it names.
+fn measure(
+    mut fleet: Processes,
+    hosts: &Hosts,
+    example: &Path,
+    percent: u32,
+    report: &mut Report,
+) -> Result<()> {
+    let members = NAMESPACES * HOSTS_EACH;
+    let loss = f64::from(percent) / 100.0;
+    let mut command = hosts.tied_command(CENTRE);
+    command.arg(example).arg("centre");
+    command.args([&members.to_string(), &address(CENTRE), &loss.to_string()]);
+    let mut centre = Process::spawn(command.stdout(Stdio::piped()))?;
+    let title =
+        format!("{members} hosts, of which each loses {percent} % of what it should receive:");
+    let mut table = report.table(&title, &["mean", "from", "to", "most", "theory"]);
+    for line in centre.lines()? {
+        match line.split_once(' ') {
+            Some(("kill", name)) => kill(&mut fleet, name)?,
+            Some((what, rest)) if rest.starts_with("mean ") => {
+                let values = rest.split(' ').skip(1).step_by(2);
+                let cells: Vec<String> = values.map(str::to_owned).collect();
+                table.row(what, &cells, &verdict(what, &cells));
             }
-        }
-        // Datagrams that found no room in a buffer are lost too, and theory does not include them.
-        let by_centre = hosts.receive_buffer_drops(CENTRE)?;
-        let mut by_hosts = 0;
-        for index in CENTRE + 1..=namespaces {
-            by_hosts += hosts.receive_buffer_drops(index)?;
-        }
-        table.note(&format!(
-            "datagrams for which receive buffers had no room: {by_centre} of the centre's, {by_hosts} of the hosts'"
-        ));
-        match centre.wait()?.success() {
-            true => Ok(()),
-            false => Err("the centre failed".into()),
+            _ => table.note(&line),
         }
     }
+    ensure!(centre.wait()?.success(), "the centre failed");
+    Ok(())
+}
 
-    fn kill(&mut self, name: &str) -> Result<()> {
-        let index = name.strip_prefix('h').and_then(|it| it.split_once('-'));
-        let index: usize = index.ok_or("a host's name")?.0.parse()?;
-        let process = self.0.process(index)?;
-        let orders = process.stdin.as_mut().ok_or("its input is piped")?;
-        writeln!(orders, "{name}")?;
-        Ok(())
-    }
+fn kill(fleet: &mut Processes, name: &str) -> Result<()> {
+    let index = name.strip_prefix('h').and_then(|it| it.split_once('-'));
+    let process = fleet.process(index.ok_or("a host's name")?.0.parse()?)?;
+    writeln!(process.stdin.as_mut().ok_or("its input is piped")?, "{name}")?;
+    Ok(())
 }
 
 /// Rounds and replies must agree with theory within the standard error, which the interval gives.

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use rustix::process::Signal;
-
 use super::keepalived::Routers;
 use super::measure::now_ns;
 use super::members::{Members, Placement};
@@ -86,59 +84,42 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
 
 impl DefaultsRow {
     fn measure(&self, testbed: Testbed<'_>, spread: &mut Spread) -> Result<()> {
-        match *self {
+        let before = match *self {
             Self::Keepalived(highest, step) => {
                 let routers = Routers::start(testbed.hosts, highest, step)?;
                 spread.add(routers.lose_master()?);
+                return Ok(());
             }
-            Self::Group(before) => {
-                let placement = Placement::OneEachByDefault;
-                let mut members = testbed.members(placement, MEMBERS, &[]);
-                members.start_all()?;
-                let everyone = members.everyone();
-                members.agree(&everyone, &everyone, PATIENCE)?;
-                before.happen(testbed, &mut members)?;
-                if before == Before::EarlierRounds {
-                    for _ in 1..ROUNDS {
-                        spread.add(lose_leader(testbed, &mut members)?);
-                    }
-                } else {
+            Self::Group(before) => before,
+        };
+        let mut members = testbed.members(Placement::OneEachByDefault, MEMBERS, &[]);
+        members.start_all()?;
+        let (leader, _) = members.agree_all(PATIENCE)?;
+        match before {
+            Before::ColdStart => {}
+            Before::FollowerRestarted => {
+                // By then the other members have run for long enough.
+                members.listen_for(SETTLES_IN);
+                let leader = members.leader_of(0).unwrap_or(leader);
+                members.restart((leader + 1) % MEMBERS)?;
+                members.agree_all(PATIENCE)?;
+            }
+            Before::AllRestarted => {
+                for index in 0..MEMBERS {
+                    members.restart(index)?;
+                    members.agree_all(PATIENCE)?;
+                }
+            }
+            Before::EarlierRounds => {
+                lose_leader(testbed, &mut members)?;
+                for _ in 2..ROUNDS {
                     spread.add(lose_leader(testbed, &mut members)?);
                 }
             }
         }
+        spread.add(lose_leader(testbed, &mut members)?);
         Ok(())
     }
-}
-
-impl Before {
-    fn happen(self, testbed: Testbed<'_>, members: &mut Members<'_>) -> Result<()> {
-        match self {
-            Self::ColdStart => {}
-            Self::FollowerRestarted => {
-                // By then the other members have run for long enough.
-                members.listen_for(SETTLES_IN);
-                let leader = members.leader_of(0).ok_or("no member leads")?;
-                restart(members, (leader + 1) % MEMBERS)?;
-            }
-            Self::AllRestarted => {
-                for index in members.everyone() {
-                    restart(members, index)?;
-                }
-            }
-            Self::EarlierRounds => _ = lose_leader(testbed, members)?,
-        }
-        Ok(())
-    }
-}
-
-/// Kills and starts a member, and waits until all agree again.
-fn restart(members: &mut Members<'_>, index: usize) -> Result<()> {
-    members.end(index, Signal::KILL)?;
-    members.start(index)?;
-    let everyone = members.everyone();
-    members.agree(&everyone, &everyone, PATIENCE)?;
-    Ok(())
 }
 
 /// Isolates the leader's host some seconds later and brings it back. Returns the milliseconds until

@@ -17,47 +17,31 @@ pub(super) const USUAL: &[&str] = &["--announce", "100ms", "--listen", "300ms"];
 const ANNOUNCE_MS: f64 = 100.0;
 
 /// The fault that the leader suffers.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum LeaderFault {
-    /// The process is killed. Its host stays up.
-    Killed,
-    /// The process receives SIGTERM.
-    Asked,
+    /// The process receives SIGKILL or SIGTERM. Its host stays up.
+    Ended(Signal),
     /// Every packet that its host sends or should receive is dropped.
     Isolated,
 }
 
-/// A trial that is repeated.
-struct Trial {
-    limit: Limit,
-    /// Returns the milliseconds until every survivor knows the new leader.
-    once: fn(Testbed<'_>) -> Result<f64>,
-}
+/// A trial that is repeated: the options of the members, the fault of the leader (or `None` for a
+/// cold start), the quantile of all trials that has a limit, and the limit in milliseconds.
+type Trial = (&'static [&'static str], Option<LeaderFault>, (f64, &'static str), f64);
 
-/// The limit on the distribution of trials.
-enum Limit {
-    Median(f64),
-    P95(f64),
-}
+const KILLED: Option<LeaderFault> = Some(LeaderFault::Ended(Signal::KILL));
+const ASKED: Option<LeaderFault> = Some(LeaderFault::Ended(Signal::TERM));
+const ISOLATED: Option<LeaderFault> = Some(LeaderFault::Isolated);
+
+const MEDIAN: (f64, &str) = (0.5, "median");
+const P95: (f64, &str) = (0.95, "p95");
 
 const TRIALS: &[(&str, Trial)] = &[
-    ("cold start of five at once", Trial { limit: Limit::P95(300.0), once: cold_start }),
-    (
-        "leader's process killed (SIGKILL)",
-        Trial { limit: Limit::Median(10.0), once: |it| failover(it, USUAL, LeaderFault::Killed) },
-    ),
-    (
-        "leader asked to stop (SIGTERM)",
-        Trial { limit: Limit::Median(5.0), once: |it| failover(it, USUAL, LeaderFault::Asked) },
-    ),
-    (
-        "leader's host lost, announce 100 ms, listen 300 ms",
-        Trial { limit: Limit::P95(320.0), once: |it| failover(it, USUAL, LeaderFault::Isolated) },
-    ),
-    (
-        "leader's host lost, announce 20 ms, listen 80 ms",
-        Trial { limit: Limit::P95(100.0), once: |it| failover(it, QUICK, LeaderFault::Isolated) },
-    ),
+    ("cold start of five at once", (USUAL, None, P95, 300.0)),
+    ("leader's process killed (SIGKILL)", (USUAL, KILLED, MEDIAN, 10.0)),
+    ("leader asked to stop (SIGTERM)", (USUAL, ASKED, MEDIAN, 5.0)),
+    ("leader's host lost, announce 100 ms, listen 300 ms", (USUAL, ISOLATED, P95, 320.0)),
+    ("leader's host lost, announce 20 ms, listen 80 ms", (QUICK, ISOLATED, P95, 100.0)),
 ];
 
 /// Measures how soon a leader that fails is replaced.
@@ -65,43 +49,29 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
     let title =
         format!("Until every survivor knows the new leader, in milliseconds, {MEMBERS} hosts:");
     report.rows(options, &title, &Spread::HEADINGS, TRIALS, |trial| {
-        let mut spread = Spread::default();
-        for _ in 0..options.trials {
-            spread.add((trial.once)(testbed)?);
-        }
-        let (limit, most, reached) = match trial.limit {
-            Limit::Median(most) => ("median", most, spread.median()),
-            Limit::P95(most) => ("p95", most, spread.quantile(0.95)),
-        };
-        let is_met = reached.is_some_and(|it| it <= most);
-        Ok((spread.cells(), Verdict::new(format!("{limit} {most}"), is_met)))
+        let (intervals, fault, (share, name), most) = *trial;
+        let spread = options.repeat(|| match fault {
+            None => Ok(testbed.group(intervals).cold_start(PATIENCE)?.1),
+            Some(fault) => failover(testbed, intervals, fault),
+        })?;
+        let is_met = spread.quantile(share).is_some_and(|it| it <= most);
+        Ok((spread.cells(), Verdict::new(format!("{name} {most}"), is_met)))
     })?;
     Ok(())
-}
-
-fn cold_start(testbed: Testbed<'_>) -> Result<f64> {
-    let mut members = testbed.group(USUAL);
-    let started = members.start_all()?;
-    let everyone = members.everyone();
-    let (_, known) = members.agree(&everyone, &everyone, PATIENCE)?;
-    Ok(milliseconds(members.up_ns().unwrap_or(started), known))
 }
 
 /// Elects a leader and injects `fault`. Returns the milliseconds until all other members know the
 /// next leader.
 pub(super) fn failover(testbed: Testbed<'_>, options: &[&str], fault: LeaderFault) -> Result<f64> {
     let (mut members, leader) = testbed.settled(options)?;
-    let survivors = members.all_but(leader);
-    let began = match fault {
-        LeaderFault::Killed => members.end(leader, Signal::KILL)?,
-        LeaderFault::Asked => members.signal(leader, Signal::TERM)?,
-        LeaderFault::Isolated => testbed.hosts.isolate(leader)?,
-    };
-    let agreed = members.agree(&survivors, &survivors, PATIENCE);
-    if fault == LeaderFault::Isolated {
-        testbed.hosts.unfilter(leader)?;
+    match fault {
+        LeaderFault::Ended(signal) => members.end_leader(leader, signal, PATIENCE),
+        LeaderFault::Isolated => {
+            let (leader, took_ms) = members.lose_leader()?;
+            testbed.hosts.unfilter(leader)?;
+            Ok(took_ms)
+        }
     }
-    Ok(milliseconds(began, agreed?.1))
 }
 
 /// Detection below one second needs more announcements than the usual ten a second.
@@ -114,11 +84,7 @@ const LOSSES: &[(&str, u32)] = &[
 ];
 
 /// Checks that packet loss replaces no live leader, and measures how soon a lost one is replaced.
-pub(super) fn run_losses(
-    testbed: Testbed<'_>,
-    options: &Options,
-    report: &mut Report,
-) -> Result<()> {
+pub(super) fn losses(testbed: Testbed<'_>, options: &Options, report: &mut Report) -> Result<()> {
     let title = format!(
         "Each host loses this share of what it should receive: changes at all members in {} s; then \
          the leader's host is lost, in milliseconds:",
@@ -139,20 +105,16 @@ pub(super) fn run_losses(
 /// lost host.
 fn endure(testbed: Testbed<'_>, options: &Options, percent: u32) -> Result<(usize, Spread)> {
     let (mut members, _) = testbed.settled(LOSSY)?;
-    let everyone = members.everyone();
-    for &host in &everyone {
-        testbed.hosts.lose(host, percent)?;
-    }
-    let before = members.report_count(&everyone);
+    testbed.hosts.lose(0..MEMBERS, percent)?;
+    let before = members.all_reports();
     members.listen_for(Duration::from_secs(options.seconds));
-    let changes = members.report_count(&everyone) - before;
-    let mut detections = Spread::default();
-    for _ in 0..options.trials {
+    let changes = members.all_reports() - before;
+    let detections = options.repeat(|| {
         let (leader, took_ms) = members.lose_leader()?;
-        detections.add(took_ms);
-        testbed.hosts.lose(leader, percent)?;
+        testbed.hosts.lose([leader], percent)?;
         members.listen_for(Duration::from_secs(3));
-    }
+        Ok(took_ms)
+    })?;
     Ok((changes, detections))
 }
 
@@ -172,7 +134,7 @@ const PARTITIONS: &[(&str, Side)] = &[
 ];
 
 /// Measures the time until there is one leader after a partition, and whether it is the majority's.
-pub(super) fn run_partitions(
+pub(super) fn partitions(
     testbed: Testbed<'_>,
     options: &Options,
     report: &mut Report,
@@ -181,13 +143,12 @@ pub(super) fn run_partitions(
                  majority's:";
     let headings = ["trials", "median", "p95", "max", "stayed"];
     report.rows(options, title, &headings, PARTITIONS, |&side| {
-        let mut spread = Spread::default();
         let mut stayed = 0;
-        for _ in 0..options.trials {
+        let spread = options.repeat(|| {
             let (intervals, is_majoritys) = heal_partition(testbed, side)?;
-            spread.add(intervals);
             stayed += u32::from(is_majoritys);
-        }
+            Ok(intervals)
+        })?;
         let is_met = spread.max().is_some_and(|it| it <= 3.0) && stayed == options.trials;
         let cells = [spread.cells(), vec![format!("{stayed}/{}", options.trials)]].concat();
         Ok((cells, Verdict::new("max 3, always stays", is_met)))
@@ -199,7 +160,6 @@ pub(super) fn run_partitions(
 /// the majority's all along.
 fn heal_partition(testbed: Testbed<'_>, side: Side) -> Result<(f64, bool)> {
     let (mut members, leader) = testbed.settled(USUAL)?;
-    let everyone = members.everyone();
     let (few, many) = sides(leader, side);
     testbed.hosts.cut(&few, &many)?;
     members.agree(&few, &few, PATIENCE)?;
@@ -209,7 +169,7 @@ fn heal_partition(testbed: Testbed<'_>, side: Side) -> Result<(f64, bool)> {
     let (working, _) = members.agree(&many, &many, PATIENCE)?;
     let before = members.report_count(&many);
     let healed_ns = testbed.hosts.heal()?;
-    let (leader, known) = members.agree(&everyone, &everyone, PATIENCE)?;
+    let (leader, known) = members.agree_all(PATIENCE)?;
     // The leader stayed if no member of the majority named another one, even for a moment.
     let is_majoritys = leader == working && members.report_count(&many) == before;
     Ok((milliseconds(healed_ns, known) / ANNOUNCE_MS, is_majoritys))

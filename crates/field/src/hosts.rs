@@ -28,16 +28,13 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Returns the reason why hosts cannot be made here, if there is one.
-    pub(crate) fn missing() -> Option<String> {
+    /// Fails if hosts cannot be made here.
+    pub(crate) fn probe() -> Result<()> {
         let probe = format!("hustings-{}-probe", std::process::id());
-        match ip(&["netns", "add", &probe]) {
-            Ok(()) => {
-                let _ = ip(&["netns", "delete", &probe]);
-                None
-            }
-            Err(error) => Some(format!("network namespaces are not allowed here: {error}")),
-        }
+        ip(&["netns", "add", &probe])
+            .map_err(|error| format!("network namespaces are not allowed here: {error}"))?;
+        let _ = ip(&["netns", "delete", &probe]);
+        Ok(())
     }
 
     /// Makes `count` hosts on one bridge, each with one interface.
@@ -57,9 +54,10 @@ impl Hosts {
         }
         links.push("link set bridge up".to_owned());
         batch(&bridge, &links)?;
-        match count <= MOST_NEIGHBOURS {
-            true => hosts.join_directly()?,
-            false => hosts.route_through_bridge()?,
+        if count <= MOST_NEIGHBOURS {
+            hosts.join_directly()?;
+        } else {
+            hosts.route_through_bridge()?;
         }
         Ok(hosts)
     }
@@ -151,16 +149,23 @@ impl Hosts {
         let script = format!(
             "table inet trial\ndelete table inet trial\ntable inet trial {{\n{rules}\n}}\n"
         );
-        let home = Scratch::new("hustings-nft");
-        let file = home.join("script");
-        fs::write(&file, script)?;
-        run(self.command(index, "nft").arg("-f").arg(file))?;
+        run(self.command(index, "nft").arg(script))?;
         Ok(())
     }
 
     /// Removes the packet filter of host `index`.
     pub(crate) fn unfilter(&self, index: usize) -> Result<()> {
         self.filter(index, "")
+    }
+
+    /// Replaces the packet filter of host `index` by `rules` for the packets that it receives.
+    fn filter_input(&self, index: usize, rules: &str) -> Result<()> {
+        self.filter(index, &format!("chain in {{ type filter hook input priority 0; {rules} }}"))
+    }
+
+    /// Replaces the packet filter of host `index` by `rules` for the packets that it sends.
+    pub(crate) fn filter_output(&self, index: usize, rules: &str) -> Result<()> {
+        self.filter(index, &format!("chain out {{ type filter hook output priority 0; {rules} }}"))
     }
 
     /// Drops every packet that host `index` sends or should receive. Returns the time before the
@@ -175,31 +180,21 @@ impl Hosts {
         Ok(began)
     }
 
-    /// Makes host `index` lose `percent` of the packets that it should receive.
-    pub(crate) fn lose(&self, index: usize, percent: u32) -> Result<()> {
-        self.filter(
-            index,
-            &format!(
-                "chain in {{ type filter hook input priority 0; iif != lo numgen random mod 100 < {percent} drop; }}"
-            ),
-        )
+    /// Makes every host in `hosts` lose `percent` of the packets that it should receive.
+    pub(crate) fn lose(&self, hosts: impl IntoIterator<Item = usize>, percent: u32) -> Result<()> {
+        let rules = format!("iif != lo numgen random mod 100 < {percent} drop;");
+        hosts.into_iter().try_for_each(|index| self.filter_input(index, &rules))
     }
 
     /// Drops the groups' multicasts at host `index`. Link-local multicasts pass, because IPv6 needs
     /// them to find neighbours.
     pub(crate) fn drop_multicasts(&self, index: usize) -> Result<()> {
-        self.filter(
-            index,
-            "chain in { type filter hook input priority 0; ip daddr 224.0.0.0/4 drop; ip6 daddr ff05::/16 drop; }",
-        )
+        self.filter_input(index, "ip daddr 224.0.0.0/4 drop; ip6 daddr ff05::/16 drop;")
     }
 
     /// Drops the IPv4 multicasts that host `index` sends.
     pub(crate) fn silence(&self, index: usize) -> Result<()> {
-        self.filter(
-            index,
-            "chain out { type filter hook output priority 0; ip daddr 224.0.0.0/4 drop; }",
-        )
+        self.filter_output(index, "ip daddr 224.0.0.0/4 drop;")
     }
 
     /// Drops all packets from `others` at host `index`.
@@ -208,14 +203,8 @@ impl Hosts {
             let addresses = others.iter().map(|&other| family.address(other).to_string());
             addresses.collect::<Vec<_>>().join(", ")
         };
-        self.filter(
-            index,
-            &format!(
-                "chain in {{ type filter hook input priority 0; ip saddr {{ {} }} drop; ip6 saddr {{ {} }} drop; }}",
-                all(Family::V4),
-                all(Family::V6)
-            ),
-        )
+        let (v4, v6) = (all(Family::V4), all(Family::V6));
+        self.filter_input(index, &format!("ip saddr {{ {v4} }} drop; ip6 saddr {{ {v6} }} drop;"))
     }
 
     /// Ends the TCP connections of host `index` to a port of `address`, as if each end had reset
@@ -224,10 +213,8 @@ impl Hosts {
         let mut command = self.command(index, "ss");
         command.args(["--no-header", "--kill", "dst", &format!("{address}:{port}")]);
         // `ss` prints the connections that it ended.
-        match run(&mut command)?.is_empty() {
-            true => Err(format!("{command:?} ended no connection").into()),
-            false => Ok(()),
-        }
+        ensure!(!run(&mut command)?.is_empty(), "{command:?} ended no connection");
+        Ok(())
     }
 
     /// Drops all packets between the hosts `left` and the hosts `right`.
@@ -249,46 +236,18 @@ impl Hosts {
             let hosts: Vec<_> = (0..self.count).map(heal).collect();
             hosts.into_iter().all(|it| it.join().unwrap_or(false))
         });
-        match healed {
-            true => Ok(began),
-            false => Err("packet filters cannot be taken away".into()),
-        }
+        ensure!(healed, "packet filters cannot be taken away");
+        Ok(began)
     }
 
-    /// Returns the number of packets that host `index` has sent and received.
-    pub(crate) fn packets(&self, index: usize) -> Result<Packets> {
-        let mut command = self.command(index, "cat");
+    /// Returns the numbers of packets that host `index` has sent and received.
+    pub(crate) fn packets(&self, index: usize) -> Result<[f64; 2]> {
         let directory = "/sys/class/net/eth0/statistics";
-        command.args(["tx_packets", "rx_packets"].map(|file| format!("{directory}/{file}")));
-        let text = run(&mut command)?;
-        let mut counts = text.lines().map(str::parse);
-        match (counts.next(), counts.next()) {
-            (Some(Ok(sent)), Some(Ok(received))) => Ok(Packets { sent, received }),
-            _ => Err(format!("{command:?} does not print two counts: {text:?}").into()),
-        }
+        let files = ["tx_packets", "rx_packets"].map(|file| format!("{directory}/{file}"));
+        let text = run(self.command(index, "cat").args(files))?;
+        let counts: std::result::Result<Vec<f64>, _> = text.lines().map(str::parse).collect();
+        counts?.try_into().map_err(|_| format!("not two counts of packets: {text:?}").into())
     }
-
-    /// Returns the number of datagrams to host `index` that found no room in a receive buffer.
-    pub(crate) fn receive_buffer_drops(&self, index: usize) -> Result<u64> {
-        let text = run(self.command(index, "cat").arg("/proc/net/snmp"))?;
-        let count = udp_count(&text, "RcvbufErrors");
-        count.ok_or_else(|| format!("/proc/net/snmp has no RcvbufErrors: {text:?}").into())
-    }
-}
-
-/// Returns the UDP counter with this heading in `/proc/net/snmp`.
-fn udp_count(text: &str, heading: &str) -> Option<u64> {
-    let mut lines = text.lines().filter_map(|it| it.strip_prefix("Udp: "));
-    let (headings, values) = (lines.next()?, lines.next()?);
-    let mut pairs = headings.split(' ').zip(values.split(' '));
-    pairs.find(|it| it.0 == heading)?.1.parse().ok()
-}
-
-/// The number of packets that a host has sent and received.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Packets {
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
 }
 
 impl Drop for Hosts {
@@ -341,16 +300,4 @@ fn batch(namespace: &str, lines: &[String]) -> Result<()> {
 fn ip(arguments: &[&str]) -> Result<()> {
     run(Command::new("ip").args(arguments))?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::udp_count;
-
-    #[test]
-    fn udp_counters_are_found_by_heading() {
-        let text = "Tcp: InErrs\nTcp: 9\nUdp: InDatagrams RcvbufErrors\nUdp: 5 7\nUdpLite: RcvbufErrors\nUdpLite: 8\n";
-        assert_eq!(udp_count(text, "RcvbufErrors"), Some(7));
-        assert_eq!(udp_count(text, "InErrs"), None);
-    }
 }

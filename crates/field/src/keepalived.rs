@@ -2,14 +2,13 @@
 //! a second.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hustings_testkit::{Process, Scratch, run};
+use hustings_testkit::{Process, Scratch, line_reader, run};
 
 use super::hosts::Hosts;
 use super::measure::{milliseconds, now_ns};
@@ -58,16 +57,17 @@ impl<'h> Routers<'h> {
         run(Command::new("mkfifo").arg(&fifo))?;
         fs::write(file("conf"), configuration(&fifo, priority))?;
         let (states, sender) = (fifo.clone(), sender.clone());
-        thread::spawn(move || listen(host, &states, &sender));
+        // A fifo can be opened when keepalived writes to it.
+        thread::spawn(move || {
+            let became =
+                move |line: String| Became { host, is_master: is_master(&line), at_ns: now_ns() };
+            File::open(states).map(|states| line_reader::forward(states, sender, became))
+        });
         let mut command = self.hosts.tied_command(host);
         command
             .args(["keepalived", "--dont-fork", "--vrrp", "--log-console"])
-            .arg("--use-file")
-            .arg(file("conf"))
-            .arg("--pid")
-            .arg(file("pid"))
-            .arg("--vrrp_pid")
-            .arg(file("vrrp-pid"))
+            .args([Path::new("--use-file"), &file("conf"), Path::new("--pid"), &file("pid")])
+            .args([Path::new("--vrrp_pid"), &file("vrrp-pid")])
             .stdout(Stdio::null())
             .stderr(File::create(file("log"))?);
         // SIGKILL would leave its child behind.
@@ -114,20 +114,6 @@ fn configuration(fifo: &Path, priority: u8) -> String {
          advert_int 0.1\n  virtual_ipaddress {{\n    {VIRTUAL_ADDRESS}\n  }}\n}}\n",
         fifo.display()
     )
-}
-
-/// Reads the state changes that a keepalived writes until it ends.
-fn listen(host: usize, fifo: &Path, sender: &Sender<Became>) {
-    let Ok(states) = File::open(fifo) else { return };
-    for line in BufReader::new(states).lines() {
-        let Ok(line) = line else { return };
-        let at_ns = now_ns();
-        let is_master = is_master(&line);
-        let became = Became { host, is_master, at_ns };
-        if sender.send(became).is_err() {
-            return; // the receiver is gone
-        }
-    }
 }
 
 /// True if a line says that its keepalived has become master: `INSTANCE "field" MASTER 254`.

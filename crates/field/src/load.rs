@@ -11,7 +11,6 @@ use super::baseline_loop::BaselineCost;
 use super::cost::{mean, watch};
 use super::failover::QUICK;
 use super::measure::{milliseconds, now_ns};
-use super::members::Members;
 use super::table::{Report, Verdict};
 use super::testbed::Testbed;
 use crate::{Options, Result};
@@ -25,6 +24,11 @@ const LISTEN_MS: f64 = 80.0;
 
 /// The sleep of a thread that watches for stalls.
 const NAP: Duration = Duration::from_millis(5);
+
+const HOW_STALLS_COUNT: &str = "\
+stall: the longest that a processor did not run a thread of this command that was due. In one longer
+than the listen interval less an announce interval, a leader that stands still looks like one that is
+gone: changes in and just after such stalls are counted apart.";
 
 /// A time in which a processor did not run a thread that was due.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,47 +61,37 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
     let table = report
         .rows(options, &title, &headings, &[(BUSY, ())], |()| measure_busy_group(testbed, span))?;
     if let Some(table) = table {
-        table.note("stall: the longest that a processor did not run a thread of this command that was due. In one longer");
-        table.note("than the listen interval less an announce interval, a leader that stands still looks like one that is");
-        table.note("gone: changes in and just after such stalls are counted apart.");
+        table.note(HOW_STALLS_COUNT);
     }
     Ok(())
 }
 
 fn measure_busy_group(testbed: Testbed<'_>, span: Duration) -> Result<(Vec<String>, Verdict)> {
     let (mut members, leader) = testbed.settled(QUICK)?;
-    let report_count = |&index: &usize| members.reports(index).len();
-    let before: Vec<usize> = members.everyone().iter().map(report_count).collect();
+    let began_ns = now_ns();
     let (costs, stalls) = with_busy_loops(|| watch(testbed, &mut members, span));
     let costs = costs?;
-    let changes = changes(&members, &before);
+    let everyone = members.everyone();
+    let reports = everyone.iter().flat_map(|&index| members.reports(index));
+    let changes: Vec<u64> = reports.map(|it| it.at_ns).filter(|&at| at > began_ns).collect();
     let explained = |at: &&u64| stalls.iter().any(|stall| stall.explains(**at));
     let explained = changes.iter().filter(explained).count();
     let announce = Duration::from_millis(ANNOUNCE_MS as u64);
     let (baseline, _) = with_busy_loops(|| BaselineCost::measure(testbed.hosts, announce));
     let baseline = baseline?;
-    let mean = mean(&costs).cpu_ms;
+    let ([mean_ms, ..], [leader_ms, ..]) = (mean(&costs), costs[leader]);
     let longest = stalls.iter().map(|it| it.lasted_ms()).fold(0.0, f64::max);
     let cells = vec![
         changes.len().to_string(),
         explained.to_string(),
         format!("{longest:.0}"),
-        format!("{mean:.2}"),
+        format!("{mean_ms:.2}"),
         format!("{:.2}", baseline.mean()),
-        format!("{:.2}", costs[leader].cpu_ms),
+        format!("{leader_ms:.2}"),
         format!("{:.2}", baseline.sender),
     ];
-    let is_met = changes.len() == explained && mean <= 3.0;
+    let is_met = changes.len() == explained && mean_ms <= 3.0;
     Ok((cells, Verdict::new("0 changes but in stalls, 3 ms", is_met)))
-}
-
-/// Returns the times of all reports of the members after the first `before` ones.
-fn changes(members: &Members<'_>, before: &[usize]) -> Vec<u64> {
-    let news = |(index, before): (usize, &usize)| {
-        let reports = members.reports(index).iter().skip(*before);
-        reports.map(|report| report.at_ns).collect::<Vec<u64>>()
-    };
-    before.iter().enumerate().flat_map(news).collect()
 }
 
 /// Keeps the machine busy during `work`. Also returns the stalls of the processors.

@@ -8,6 +8,15 @@
     reason = "the field is the real world, and is timed by its clock"
 )]
 
+/// Returns an error with this message unless the condition holds.
+macro_rules! ensure {
+    ($holds:expr, $($message:tt)+) => {
+        if !$holds {
+            return Err(format!($($message)+).into());
+        }
+    };
+}
+
 mod authorities;
 mod baseline_loop;
 mod chance;
@@ -23,8 +32,6 @@ mod large_group;
 mod load;
 mod measure;
 mod members;
-mod packet_fuzz;
-mod programs;
 mod protocols;
 mod table;
 mod tenure;
@@ -38,9 +45,8 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use hosts::Hosts;
-use programs::{Build, program, release};
-use table::Report;
-use testbed::{MEMBERS, Testbed};
+use table::{Report, Spread};
+use testbed::{MEMBERS, Testbed, release};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -67,9 +73,6 @@ enum Subprocess {
     /// Try faults that must do no lasting harm: `cargo xtask test --only field`
     #[command(hide = true)]
     Faults(faults::Options),
-    /// Send wrong packets to an agent
-    #[command(hide = true)]
-    PacketFuzz(packet_fuzz::Options),
     /// Record the datagrams that a host receives, or replay them
     #[command(hide = true)]
     Wiretap(wiretap::Options),
@@ -89,13 +92,12 @@ fn main() -> ExitCode {
     let outcome = match subprocess {
         None => run(&options),
         Some(Subprocess::Faults(options)) => {
-            if let Some(reason) = Hosts::missing() {
+            if let Err(reason) = Hosts::probe() {
                 eprintln!("{reason}");
                 return NOT_TRIED.into();
             }
             faults::run(&options)
         }
-        Some(Subprocess::PacketFuzz(options)) => packet_fuzz::run(&options),
         Some(Subprocess::Wiretap(options)) => wiretap::run(&options),
         Some(Subprocess::IdleClient(options)) => idle_client::run(&options),
         Some(Subprocess::BaselineLoop(options)) => baseline_loop::run(&options),
@@ -149,9 +151,6 @@ struct Options {
     /// theory, without loss and with 10 % loss; --program then names the example `fleet`
     #[arg(long, conflicts_with_all = ["trials", "seconds", "only", "tenure", "cost"])]
     council: bool,
-    /// Number of hosts, twenty in each network namespace
-    #[arg(long, default_value_t = 2_000, requires = "council", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(20..=2_000))]
-    hosts: usize,
     /// Measure this program instead of building one
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -163,6 +162,11 @@ impl Options {
         self.only.as_ref().is_none_or(|it| name.contains(it))
     }
 
+    /// Repeats a trial as often as the options ask for. Returns the results.
+    fn repeat(&self, mut trial: impl FnMut() -> Result<f64>) -> Result<Spread> {
+        (0..self.trials).map(|_| trial()).collect()
+    }
+
     /// Returns the rows in `all` that the options ask for.
     fn choose<'t, T>(&self, all: &'t [T], name: impl Fn(&T) -> &str) -> Vec<&'t T> {
         all.iter().filter(|it| self.wants(name(it))).collect()
@@ -171,41 +175,33 @@ impl Options {
 
 /// Takes the measurements that the options ask for, and prints the tables.
 fn run(options: &Options) -> Result<()> {
-    if let Some(reason) = Hosts::missing() {
-        return Err(reason.into());
-    }
+    Hosts::probe()?;
     if options.tenure {
-        let hosts = Hosts::make(MEMBERS)?;
-        return tenure::run(&hosts, options.rounds, options.seed);
+        return tenure::run(&Hosts::make(MEMBERS)?, options.rounds, options.seed);
     }
     if options.cost {
         return authorities::run(options);
     }
-    if options.council {
-        let example = match &options.program {
-            Some(file) => file.canonicalize()?,
-            None => {
-                let fleet = ["--package", "hustings", "--example", "fleet"];
-                release(&fleet, "examples/fleet")?
-            }
-        };
-        return council::run(&example, options.hosts);
-    }
-    let program = match &options.program {
-        Some(file) => file.canonicalize()?,
-        None => program(Build::Release)?,
+    let build = |what: &[&str], file| match &options.program {
+        Some(program) => Ok(program.canonicalize()?),
+        None => release(what, file),
     };
+    if options.council {
+        let fleet = ["--package", "hustings", "--example", "fleet"];
+        return council::run(&build(&fleet, "examples/fleet")?);
+    }
+    let program = build(&["--bin", "hustings"], "hustings")?;
     let hosts = Hosts::make(MEMBERS)?;
     let testbed = Testbed::new(&hosts, &program);
     let mut report = Report::default();
     failover::run(testbed, options, &mut report)?;
     defaults::run(testbed, options, &mut report)?;
-    authorities::run_kills(testbed, options, &mut report)?;
-    failover::run_losses(testbed, options, &mut report)?;
-    failover::run_partitions(testbed, options, &mut report)?;
+    authorities::kills(testbed, options, &mut report)?;
+    failover::losses(testbed, options, &mut report)?;
+    failover::partitions(testbed, options, &mut report)?;
     cost::run(testbed, options, &mut report)?;
     load::run(testbed, options, &mut report)?;
-    cost::run_many_agents(testbed, options, &mut report)?;
+    cost::run_agents(testbed, options, &mut report)?;
     protocols::run(testbed, options, &mut report)?;
     large_group::run(&program, options, &mut report)?;
     report.close()
@@ -213,8 +209,8 @@ fn run(options: &Options) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, Options};
-    use clap::CommandFactory;
+    use super::Arguments;
+    use clap::{CommandFactory, Parser};
 
     #[test]
     fn arguments_are_well_formed() {
@@ -223,19 +219,9 @@ mod tests {
 
     #[test]
     fn rows_are_chosen_by_part_of_their_name() {
-        let check = |only: Option<&str>, expected: &[&str]| {
-            let options = Options {
-                trials: 1,
-                seconds: 1,
-                only: only.map(str::to_owned),
-                tenure: false,
-                council: false,
-                hosts: 0,
-                rounds: 0,
-                seed: None,
-                cost: false,
-                program: None,
-            };
+        let check = |arguments: &[&str], expected: &[&str]| {
+            let arguments = [&["field"], arguments].concat();
+            let options = Arguments::parse_from(arguments).options;
             let chosen: Vec<&str> = options
                 .choose(&["cold start", "SIGKILL"], |name| name)
                 .into_iter()
@@ -243,8 +229,18 @@ mod tests {
                 .collect();
             assert_eq!(chosen, expected);
         };
-        check(None, &["cold start", "SIGKILL"]);
-        check(Some("KILL"), &["SIGKILL"]);
-        check(Some("none such"), &[]);
+        check(&[], &["cold start", "SIGKILL"]);
+        check(&["--only", "KILL"], &["SIGKILL"]);
+        check(&["--only", "none such"], &[]);
+    }
+
+    #[test]
+    fn unmet_requirement_fails_with_its_message() {
+        let require = |holds: bool| -> crate::Result<()> {
+            ensure!(holds, "too {}", "bad");
+            Ok(())
+        };
+        assert!(require(true).is_ok());
+        assert_eq!(require(false).expect_err("it does not hold").to_string(), "too bad");
     }
 }

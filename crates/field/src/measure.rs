@@ -55,37 +55,7 @@ fn cpu_ns(pid: u32) -> Result<u64> {
 /// processes that share it.
 pub(crate) fn pss_mib(pid: u32) -> Result<f64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
-    let kib = pss_kib(&text).ok_or("no Pss in smaps_rollup")?;
-    Ok(kib as f64 / 1024.0)
-}
-
-/// The times of all processors of the machine since boot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Processors {
-    all: u64,
-    idle: u64,
-}
-
-impl Processors {
-    pub(crate) fn read() -> Result<Self> {
-        let text = fs::read_to_string("/proc/stat")?;
-        Self::of(&text).ok_or_else(|| "no times in /proc/stat".into())
-    }
-
-    fn of(stat: &str) -> Option<Self> {
-        let line = stat.lines().next()?.strip_prefix("cpu ")?;
-        // user nice system idle iowait irq softirq steal; guests are in user.
-        let times = line.split_whitespace().take(8);
-        let times: Option<Vec<u64>> = times.map(|it| it.parse().ok()).collect();
-        let times = times?;
-        Some(Self { all: times.iter().sum(), idle: times.get(3)? + times.get(4)? })
-    }
-
-    /// Returns the busy share of the time since `before`.
-    pub(crate) fn busy_since(&self, before: &Self) -> f64 {
-        let all = self.all - before.all;
-        1.0 - (self.idle - before.idle) as f64 / all.max(1) as f64
-    }
+    Ok(pss_kib(&text).ok_or("no Pss in smaps_rollup")? as f64 / 1024.0)
 }
 
 fn pss_kib(rollup: &str) -> Option<u64> {
@@ -99,7 +69,7 @@ fn first_number(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Processors, cpu_ns, first_number, milliseconds, pss_kib, pss_mib};
+    use super::{cpu_ns, first_number, milliseconds, pss_kib, pss_mib};
 
     #[test]
     fn kernel_files_are_parsed() {
@@ -110,15 +80,6 @@ mod tests {
         let me = std::process::id();
         assert!(cpu_ns(me).unwrap() > 0);
         assert!(pss_mib(me).unwrap() > 0.1);
-    }
-
-    #[test]
-    fn busy_share_excludes_idle_time() {
-        let before = Processors::of("cpu  10 0 10 70 10 0 0 0 5 0\ncpu0 1\n").unwrap();
-        let after = Processors::of("cpu  20 0 20 80 20 5 5 0 9 0\n").unwrap();
-        assert!((after.busy_since(&before) - 0.6).abs() < 1e-9);
-        assert_eq!(Processors::of("intr 1"), None);
-        assert!(Processors::read().unwrap().all > 0);
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use hustings_testkit::{Line, Outcome, Processes, Scratch, run, run_together};
+use hustings_testkit::{Line, Outcome, Processes, Scratch, run};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -28,11 +29,11 @@ pub(crate) enum Placement {
 pub(crate) struct Members<'g> {
     testbed: Testbed<'g>,
     placement: Placement,
+    /// The first two are `--group` and its name.
     options: Vec<String>,
-    /// The directory of the voters' state, with one subdirectory for each voter.
-    state: Option<Scratch>,
-    /// The directory of the agents' traces, with one file for each agent.
-    traces: Option<Scratch>,
+    /// The options whose value is a file or directory of each agent's own, in `home`.
+    files: Vec<&'static str>,
+    home: Scratch,
     agents: Processes,
     events: Vec<AgentEvents>,
 }
@@ -52,15 +53,7 @@ pub(crate) struct LeaderReport {
     /// `None` if there is no leader.
     pub(crate) leader: Option<usize>,
     /// The fence of the leader's tenure, if it holds tenure.
-    pub(crate) fence: Option<u64>,
-}
-
-/// A tenure that a member reports as its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Held {
-    pub(crate) by: usize,
-    pub(crate) fence: u64,
-    pub(crate) since_ns: u64,
+    fence: Option<u64>,
 }
 
 impl<'g> Members<'g> {
@@ -76,8 +69,8 @@ impl<'g> Members<'g> {
             testbed,
             placement,
             options: options.iter().map(|&option| option.to_owned()).collect(),
-            state: None,
-            traces: None,
+            files: Vec::new(),
+            home: Scratch::new("hustings-members"),
             agents: Processes::new(count),
             events: (0..count).map(|_| AgentEvents::default()).collect(),
         }
@@ -86,40 +79,40 @@ impl<'g> Members<'g> {
     /// Starts an agent on every host. Returns the time.
     pub(crate) fn start_all(&mut self) -> Result<u64> {
         let at = now_ns();
-        for index in 0..self.agents.count() {
-            self.start(index)?;
-        }
+        self.everyone().into_iter().try_for_each(|index| self.start(index))?;
         Ok(at)
+    }
+
+    /// Starts all agents. Returns the leader that they agree on, and the milliseconds until all
+    /// name it, from the time at which the last of them came up.
+    pub(crate) fn cold_start(&mut self, patience: Duration) -> Result<(usize, f64)> {
+        let started = self.start_all()?;
+        let (leader, known) = self.agree_all(patience)?;
+        let up = self.events.iter().filter_map(|events| events.up_ns).max();
+        Ok((leader, milliseconds(up.unwrap_or(started), known)))
     }
 
     /// Starts agent `index`.
     pub(crate) fn start(&mut self, index: usize) -> Result<()> {
         let mut command = self.command(index, index);
-        command.args(&self.options);
-        self.spawn(index, command)
+        self.spawn(index, command.args(&self.options))
     }
 
-    /// Starts agent `index` under the name of agent `other`.
-    pub(crate) fn start_as(&mut self, index: usize, other: usize) -> Result<()> {
+    /// Starts agent `index` under the name of agent `other`, and waits for it to end by itself.
+    /// Returns its exit code, if it has one.
+    pub(crate) fn run_as(&mut self, index: usize, other: usize) -> Result<Option<i32>> {
         let mut command = self.command(index, other);
-        command.args(&self.options).stderr(Stdio::null()); // it prints an error
-        self.spawn(index, command)
-    }
-
-    /// Waits for agent `index` to end by itself. Returns its exit code, if it has one.
-    pub(crate) fn exit_code(&mut self, index: usize) -> Result<Option<i32>> {
+        self.spawn(index, command.args(&self.options).stderr(Stdio::null()))?; // it prints an error
         Ok(self.agents.process(index)?.wait()?.code())
     }
 
     /// Starts agent `index` in the same group, with `options` in place of the usual ones.
     pub(crate) fn start_with(&mut self, index: usize, options: &[&str]) -> Result<()> {
         let mut command = self.command(index, index);
-        // The first two are --group and its name.
-        command.args(&self.options[..2]).args(options);
-        self.spawn(index, command)
+        self.spawn(index, command.args(&self.options[..2]).args(options))
     }
 
-    fn spawn(&mut self, index: usize, mut command: Command) -> Result<()> {
+    fn spawn(&mut self, index: usize, command: &mut Command) -> Result<()> {
         self.agents.start(index, command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
         self.events[index] = AgentEvents::default();
         Ok(())
@@ -138,83 +131,66 @@ impl<'g> Members<'g> {
             .args(["--name", &name(called)]);
         if let Some((port, http)) = place {
             let place = self.testbed.place(host, port);
-            command.args(["--bind", &place.to_string()]).args([
-                "--interface",
-                &place.ip().to_string(),
-                "--http",
-                &http,
-            ]);
+            command.args(["--bind", &place.to_string(), "--http", &http]);
+            command.args(["--interface", &place.ip().to_string()]);
         }
-        if let Some(state) = &self.state {
-            command.arg("--state").arg(state.join(&name(called)));
-        }
-        if let Some(traces) = &self.traces {
-            command.arg("--trace").arg(traces.join(&name(called)));
+        for option in &self.files {
+            command.arg(option).arg(self.file(option, called));
         }
         command
+    }
+
+    /// Returns the file or directory of agent `index` for an option.
+    fn file(&self, option: &str, index: usize) -> PathBuf {
+        self.home.join(&format!("{}{option}", name(index)))
     }
 
     /// Makes all agents that are started from now on write a trace.
     pub(crate) fn record(&mut self) {
-        self.traces = Some(Scratch::new("hustings-traces"));
+        self.files.push("--trace");
     }
 
     /// Returns the trace of agent `index`.
     pub(crate) fn trace(&self, index: usize) -> Result<String> {
-        let traces = self.traces.as_ref().ok_or("nothing is recorded")?;
-        Ok(fs::read_to_string(traces.join(&name(index)))?)
+        Ok(fs::read_to_string(self.file("--trace", index))?)
     }
 
     /// Initialises every member as a voter of a new group.
     pub(crate) fn init_voters(&mut self) -> Result<()> {
-        let state = Scratch::new("hustings-state");
-        let init = |index: usize| {
-            let mut command = self.init_command(index, &state);
-            command.arg("--new");
-            command
-        };
-        run_together((0..self.agents.count()).map(init))?;
-        self.state = Some(state);
-        Ok(())
+        self.files.push("--state");
+        self.testbed.init_voters(self.agents.count(), |index| self.voter_options(index))
     }
 
-    fn init_command(&self, index: usize, state: &Scratch) -> Command {
-        let mut command = self.testbed.command(index);
-        let place = self.testbed.place(index, PORT);
-        command
-            .args(["voter", "init", "--name", &name(index)])
-            .args(["--bind", &place.to_string(), "--state"])
-            .arg(state.join(&name(index)))
-            .args(&self.options);
-        command
+    fn voter_options(&self, index: usize) -> Vec<String> {
+        let place = self.testbed.place(index, PORT).to_string();
+        let state = self.file("--state", index).to_string_lossy().into_owned();
+        let own = ["--name", &name(index), "--bind", &place, "--state", &state];
+        own.map(str::to_owned).into_iter().chain(self.options.iter().cloned()).collect()
     }
 
     /// Initialises voter `index` again from the answers of the others. Its agent must not run.
     /// `within` limits the time.
     pub(crate) fn init(&self, index: usize, within: &str) -> Result<Outcome> {
-        let state = self.state.as_ref().ok_or("no member votes")?;
-        let mut command = self.init_command(index, state);
-        Ok(Outcome::of(command.args(["--within", within]))?)
+        let mut command = self.testbed.command(index);
+        command.args(["voter", "init", "--within", within]).args(self.voter_options(index));
+        Ok(Outcome::of(&mut command)?)
     }
 
     /// Deletes the file of voter `index`.
     pub(crate) fn lose_promise(&self, index: usize) -> Result<()> {
-        let state = self.state.as_ref().ok_or("no member votes")?;
-        // The first two options are --group and its name.
-        let file = state.join(&name(index)).join(format!("{}.voter", self.options[1]));
-        Ok(fs::remove_file(file)?)
+        let file = format!("{}.voter", self.options[1]);
+        Ok(fs::remove_file(self.file("--state", index).join(file))?)
     }
 
-    /// Returns the status of agent `index`, over HTTP.
+    /// Returns what the status of agent `index` says of its group, over HTTP.
     pub(crate) fn status(&self, index: usize) -> Result<Value> {
         let port = match self.placement {
             Placement::OneEach { port } => port,
-            Placement::OneEachByDefault => PORT,
-            Placement::Shared => return Err("agents that share a host have no HTTP".into()),
+            Placement::OneEachByDefault | Placement::Shared => PORT,
         };
         let mut command = self.testbed.command(index);
         command.args(["status", "--format", "json", "--http", &http(port)]);
-        Ok(serde_json::from_str(&run(&mut command)?)?)
+        Ok(serde_json::from_str::<Value>(&run(&mut command)?)?["groups"][0].take())
     }
 
     /// Returns the index of every agent.
@@ -253,14 +229,31 @@ impl<'g> Members<'g> {
         Ok(at)
     }
 
+    /// Kills agent `index` and starts it again.
+    pub(crate) fn restart(&mut self, index: usize) -> Result<()> {
+        self.end(index, Signal::KILL)?;
+        self.start(index)
+    }
+
+    /// Ends the leader with `signal`. Returns the milliseconds until all others have agreed on
+    /// another leader.
+    pub(crate) fn end_leader(
+        &mut self,
+        leader: usize,
+        signal: Signal,
+        patience: Duration,
+    ) -> Result<f64> {
+        let began = self.end(leader, signal)?;
+        let (_, known) = self.agree_without(leader, patience)?;
+        Ok(milliseconds(began, known))
+    }
+
     /// Isolates the host of the present leader. Returns the leader, and the milliseconds until all
     /// others agreed on another one.
     pub(crate) fn lose_leader(&mut self) -> Result<(usize, f64)> {
-        let everyone = self.everyone();
-        let (leader, _) = self.agree(&everyone, &everyone, PATIENCE)?;
-        let survivors = self.all_but(leader);
+        let (leader, _) = self.agree_all(PATIENCE)?;
         let began = self.testbed.hosts.isolate(leader)?;
-        let (_, known) = self.agree(&survivors, &survivors, PATIENCE)?;
+        let (_, known) = self.agree_without(leader, PATIENCE)?;
         Ok((leader, milliseconds(began, known)))
     }
 
@@ -277,8 +270,22 @@ impl<'g> Members<'g> {
         }
     }
 
-    /// Waits until all members in `who` name the same leader, and it is in `leaders`. Returns the
-    /// leader, and the time at which the last of them knew.
+    /// Waits until all members name the same leader. Returns the leader, and the time at which the
+    /// last of them knew.
+    pub(crate) fn agree_all(&mut self, patience: Duration) -> Result<(usize, u64)> {
+        self.agree(&self.everyone(), &self.everyone(), patience)
+    }
+
+    /// The same for all members except `former`, which is gone.
+    pub(crate) fn agree_without(
+        &mut self,
+        former: usize,
+        patience: Duration,
+    ) -> Result<(usize, u64)> {
+        self.agree(&self.all_but(former), &self.all_but(former), patience)
+    }
+
+    /// The same for the members in `who`, whose leader must be in `leaders`.
     pub(crate) fn agree(
         &mut self,
         who: &[usize],
@@ -295,8 +302,7 @@ impl<'g> Members<'g> {
     fn opinions(&self, who: &[usize]) -> String {
         let mut opinions: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
         for &index in who {
-            let named = self.leader_of(index);
-            opinions.entry(named).or_default().push(index);
+            opinions.entry(self.leader_of(index)).or_default().push(index);
         }
         let opinions = opinions.into_iter().map(|(named, by)| {
             let named = named.map_or("no leader".to_owned(), name);
@@ -308,36 +314,37 @@ impl<'g> Members<'g> {
         opinions.collect::<Vec<_>>().join(", ")
     }
 
-    /// Waits until a member in `who` holds tenure with a fence above `above`.
-    pub(crate) fn held(&mut self, who: &[usize], above: u64, patience: Duration) -> Result<Held> {
+    /// Waits until a member in `who` reports a tenure of its own with a fence above `above`.
+    /// Returns the member and the fence.
+    pub(crate) fn held(
+        &mut self,
+        who: &[usize],
+        above: u64,
+        patience: Duration,
+    ) -> Result<(usize, u64)> {
         let held = |members: &Self| {
-            let held = who.iter().filter_map(|&by| members.holds(by));
-            held.filter(|it| it.fence > above).max_by_key(|it| it.fence)
+            let held = who.iter().filter_map(|&by| {
+                let report = members.reports(by).last()?;
+                Some((by, report.fence.filter(|_| report.leader == Some(by))?))
+            });
+            held.filter(|(_, fence)| *fence > above).max_by_key(|(_, fence)| *fence)
         };
         self.until(patience, held).ok_or_else(|| {
             format!("none of {who:?} got tenure above fence {above} within {patience:?}").into()
         })
     }
 
-    /// Returns the tenure that agent `by` reports as its own.
-    fn holds(&self, by: usize) -> Option<Held> {
-        let report = self.reports(by).last()?;
-        let fence = report.fence.filter(|_| report.leader == Some(by))?;
-        let since_ns = report.at_ns;
-        Some(Held { by, fence, since_ns })
-    }
-
     fn agreed(&self, who: &[usize], leaders: &[usize]) -> Option<(usize, u64)> {
-        let named = who.iter().map(|&index| {
+        let leader = self.leader_of(*who.first()?).filter(|it| leaders.contains(it))?;
+        let mut known = 0;
+        for &index in who {
             let report = self.reports(index).last()?;
-            Some((report.leader?, report.at_ns))
-        });
-        let named: Option<Vec<(usize, u64)>> = named.collect();
-        let named = named?;
-        let (leader, _) = *named.first()?;
-        let last = named.iter().map(|(_, since)| *since).max()?;
-        let agree = named.iter().all(|(name, _)| *name == leader);
-        (agree && leaders.contains(&leader)).then_some((leader, last))
+            if report.leader != Some(leader) {
+                return None;
+            }
+            known = report.at_ns.max(known);
+        }
+        Some((leader, known))
     }
 
     /// Collects events for `span`.
@@ -367,55 +374,43 @@ impl<'g> Members<'g> {
         who.iter().map(|&index| self.reports(index).len()).sum()
     }
 
+    /// Returns the total number of reports of all agents.
+    pub(crate) fn all_reports(&self) -> usize {
+        self.report_count(&self.everyone())
+    }
+
     /// Fails if the total number of reports is no longer `before`. The error lists all reports.
     pub(crate) fn require_unmoved(&self, before: usize) -> Result<()> {
-        let everyone = self.everyone();
-        if self.report_count(&everyone) == before {
-            return Ok(());
-        }
-        let firsts = everyone.iter().filter_map(|&index| self.reports(index).first());
-        let begin = firsts.map(|report| report.at_ns).min().unwrap_or(0);
+        let reports = self.events.iter().map(|events| &events.reports);
+        let begin = reports.clone().flatten().map(|report| report.at_ns).min().unwrap_or(0);
         let show = |report: &LeaderReport| {
             let leader = report.leader.map_or("no leader".to_owned(), |it| it.to_string());
             format!("{leader} at {:.1} ms", milliseconds(begin, report.at_ns))
         };
-        let stories = everyone.iter().map(|&index| {
-            let reports: Vec<String> = self.reports(index).iter().map(show).collect();
+        let stories = reports.enumerate().map(|(index, reports)| {
+            let reports: Vec<String> = reports.iter().map(show).collect();
             format!("{index} named {}", reports.join(", "))
         });
-        let stories: Vec<String> = stories.collect();
-        Err(format!("a member changed its leader: {}", stories.join("; ")).into())
-    }
-
-    /// Returns the time at which the last agent came up.
-    pub(crate) fn up_ns(&self) -> Option<u64> {
-        self.events.iter().filter_map(|events| events.up_ns).max()
+        let stories = stories.collect::<Vec<_>>().join("; ");
+        ensure!(self.all_reports() == before, "a member changed its leader: {stories}");
+        Ok(())
     }
 
     fn note(&mut self, line: &Line) {
         let events = &mut self.events[line.place];
-        let Ok(line) = serde_json::from_str::<Value>(&line.text) else {
+        let line = serde_json::from_str(&line.text).unwrap_or(Value::Null);
+        let Some(at_ns) = line["time_ns"].as_u64() else {
             return; // not an event
         };
-        let Some(at) = line["time_ns"].as_u64() else {
-            return;
-        };
         if line["up"] == true {
-            events.up_ns = Some(at);
+            events.up_ns = Some(at_ns);
             return;
         }
-        events.reports.push(LeaderReport {
-            at_ns: at,
-            leader: line["leader"].as_str().and_then(index_of),
-            fence: line["fence"].as_u64(),
-        });
+        let leader = line["leader"].as_str().and_then(|it| it.strip_prefix('h')?.parse().ok());
+        events.reports.push(LeaderReport { at_ns, leader, fence: line["fence"].as_u64() });
     }
 }
 
 fn http(port: u16) -> String {
     format!("127.0.0.1:{}", port + 80)
-}
-
-fn index_of(name: &str) -> Option<usize> {
-    name.strip_prefix('h')?.parse().ok()
 }

@@ -3,10 +3,11 @@
 use std::fs;
 
 use hustings_testkit::Scratch;
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::failover::{LeaderFault, USUAL, failover};
-use super::table::{Report, Spread, Verdict};
+use super::table::{Report, Verdict};
 use super::testbed::{MEMBERS, Testbed, simulate};
 use crate::{Options, Result};
 
@@ -41,51 +42,26 @@ enum ProtocolKind {
     Classic,
 }
 
-const CONTESTANTS: &[(&str, Contestant)] = &[
-    (
-        "protocol suppress (LE-S)",
-        Contestant {
-            protocol: "suppress",
-            sim: &["--suppress-interval", "5ms"],
-            kind: ProtocolKind::Announcing,
-        },
-    ),
-    (
-        "protocol announce (LE-A)",
-        Contestant {
-            protocol: "announce",
-            sim: &["--suppress-interval", "0s"],
-            kind: ProtocolKind::Announcing,
-        },
-    ),
-    (
-        "protocol earliest (LE-M)",
-        Contestant {
-            protocol: "earliest",
-            sim: &["--suppress-interval", "5ms"],
-            kind: ProtocolKind::Announcing,
-        },
-    ),
-    (
-        "protocol bully",
-        Contestant {
-            protocol: "bully",
-            sim: &["--initiator", "all", "--answer-within", "250ms", "--victory-within", "450ms"],
-            kind: ProtocolKind::Classic,
-        },
-    ),
-    ("protocol chang-roberts", Contestant::ring("chang-roberts")),
-    ("protocol modified-ring", Contestant::ring("modified-ring")),
-];
-
-/// The fault that is simulated.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Question {
-    /// The other members know at once that the leader is gone.
-    Known,
-    /// The other members have to detect the failure.
-    Silent,
+const fn announcing(protocol: &'static str, sim: &'static [&'static str]) -> Contestant {
+    Contestant { protocol, sim, kind: ProtocolKind::Announcing }
 }
+
+const fn classic(protocol: &'static str, sim: &'static [&'static str]) -> Contestant {
+    Contestant { protocol, sim, kind: ProtocolKind::Classic }
+}
+
+const BULLY: &[&str] =
+    &["--initiator", "all", "--answer-within", "250ms", "--victory-within", "450ms"];
+const RING: &[&str] = &["--initiators", "all"];
+
+const CONTESTANTS: &[(&str, Contestant)] = &[
+    ("protocol suppress (LE-S)", announcing("suppress", &["--suppress-interval", "5ms"])),
+    ("protocol announce (LE-A)", announcing("announce", &["--suppress-interval", "0s"])),
+    ("protocol earliest (LE-M)", announcing("earliest", &["--suppress-interval", "5ms"])),
+    ("protocol bully", classic("bully", BULLY)),
+    ("protocol chang-roberts", classic("chang-roberts", RING)),
+    ("protocol modified-ring", classic("modified-ring", RING)),
+];
 
 pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) -> Result<()> {
     let title = "Until every survivor knows the new leader, in milliseconds: the simulator's mean, and \
@@ -93,35 +69,24 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
     let headings = ["KILL sim", "median", "p95", "lost sim", "median", "p95"];
     let table = report.rows(options, title, &headings, CONTESTANTS, |contestant| {
         let mut cells = Vec::new();
-        for (question, fault) in
-            [(Question::Known, LeaderFault::Killed), (Question::Silent, LeaderFault::Isolated)]
-        {
-            let mut spread = Spread::default();
-            for _ in 0..options.trials {
-                spread.add(failover(testbed, &contestant.options(), fault)?);
-            }
-            cells.push(format!("{:.1}", contestant.predict(testbed, question)?));
+        for fault in [LeaderFault::Ended(Signal::KILL), LeaderFault::Isolated] {
+            let spread = options.repeat(|| failover(testbed, &contestant.options(), fault))?;
+            cells.push(format!("{:.1}", contestant.predict(testbed, fault)?));
             cells.extend(spread.cells().drain(1..3));
         }
         Ok((cells, Verdict::none()))
     })?;
     if let Some(table) = table {
-        table.note("KILL: the kernel reports it; in the simulator a goodbye (announce family) or a detector of 1 ms.");
-        table.note(
-            "lost: the host vanishes; in the simulator a crash, found by the listen interval (announce",
-        );
         table.note(&format!(
-            "family) or by a detector of {DETECTION_MS} ms, what the agents' takes on average (the others). Delay {DELAY}."
+            "KILL: the kernel reports it; in the simulator a goodbye (announce family) or a detector of 1 ms.\n\
+             lost: the host vanishes; in the simulator a crash, found by the listen interval (announce\n\
+             family) or by a detector of {DETECTION_MS} ms, what the agents' takes on average (the others). Delay {DELAY}."
         ));
     }
     Ok(())
 }
 
 impl Contestant {
-    const fn ring(protocol: &'static str) -> Self {
-        Self { protocol, sim: &["--initiators", "all"], kind: ProtocolKind::Classic }
-    }
-
     /// Returns the options that the agents are started with.
     fn options(&self) -> Vec<&str> {
         let intervals = match self.kind {
@@ -132,27 +97,25 @@ impl Contestant {
     }
 
     /// Returns the simulator's prediction, in milliseconds.
-    fn predict(&self, testbed: Testbed<'_>, question: Question) -> Result<f64> {
+    fn predict(&self, testbed: Testbed<'_>, fault: LeaderFault) -> Result<f64> {
         let times = FAULT_AT_MS.step_by(FAULT_STEP_MS);
-        let predicted: Result<Vec<f64>> =
-            times.map(|at_ms| self.simulate(testbed, question, at_ms)).collect();
-        let predicted = predicted?;
-        Ok(predicted.iter().sum::<f64>() / predicted.len() as f64)
+        let count = times.len() as f64;
+        let predicted = times.map(|at_ms| self.simulate(testbed, fault, at_ms));
+        Ok(predicted.sum::<Result<f64>>()? / count)
     }
 
-    fn simulate(&self, testbed: Testbed<'_>, question: Question, at_ms: u32) -> Result<f64> {
-        let verb = match (self.kind, question) {
-            (ProtocolKind::Announcing, Question::Known) => "leave",
-            (ProtocolKind::Announcing, Question::Silent) | (ProtocolKind::Classic, _) => "kill",
-        };
-        let detect = match question {
-            Question::Known => "1ms".to_owned(),
-            Question::Silent => format!("{DETECTION_MS}ms"),
+    fn simulate(&self, testbed: Testbed<'_>, fault: LeaderFault, at_ms: u32) -> Result<f64> {
+        let (verb, detect) = match (fault, self.kind) {
+            // The other members know at once that the leader is gone.
+            (LeaderFault::Ended(_), ProtocolKind::Announcing) => ("leave", String::new()),
+            (LeaderFault::Ended(_), ProtocolKind::Classic) => ("kill", "1ms".to_owned()),
+            // The other members have to detect the failure.
+            (LeaderFault::Isolated, _) => ("kill", format!("{DETECTION_MS}ms")),
         };
         let home = Scratch::new("hustings-scenario");
         let scenario = home.join("scenario");
         fs::write(&scenario, format!("at {at_ms}ms {verb} best\n"))?;
-        let report = simulate(testbed.program, self.protocol, |command| {
+        let metrics = simulate(testbed.program, self.protocol, |command| {
             command
                 .args(self.sim)
                 .args(["--members", &MEMBERS.to_string(), "--delay", DELAY])
@@ -160,23 +123,22 @@ impl Contestant {
                 .arg(&scenario);
             match self.kind {
                 ProtocolKind::Announcing => command
-                    .args(["--rules", "field", "--takeover", "never"])
-                    .args(["--announce-interval", "100ms", "--listen-interval", "300ms"])
-                    .args(["--patience", "5ms"]),
-                ProtocolKind::Classic => command
-                    .args(["--patience", "1s", "--hearsay", "checked"])
-                    .args(["--detect", &detect]),
+                    .args(["--rules", "field", "--takeover", "never", "--patience", "5ms"])
+                    .args(["--announce-interval", "100ms", "--listen-interval", "300ms"]),
+                ProtocolKind::Classic => {
+                    command.args(["--patience", "1s", "--hearsay", "checked", "--detect", &detect])
+                }
             };
         })?;
-        let time = self.kind.read(&report, at_ms);
-        time.ok_or_else(|| format!("the simulator reports no time: {report}").into())
+        let time = self.kind.read(&metrics, at_ms);
+        time.ok_or_else(|| format!("the simulator reports no time: {metrics}").into())
     }
 }
 
 impl ProtocolKind {
     /// Returns the milliseconds from the fault until all members agree again.
-    fn read(self, report: &Value, at_ms: u32) -> Option<f64> {
-        let mean_ms = |metric| Some(report["metrics"][metric]["mean"].as_f64()? * 1e3);
+    fn read(self, metrics: &Value, at_ms: u32) -> Option<f64> {
+        let mean_ms = |metric| Some(metrics[metric]["mean"].as_f64()? * 1e3);
         match self {
             Self::Announcing => mean_ms("reestablishment"),
             Self::Classic => Some(mean_ms("delay")? - f64::from(at_ms)),
@@ -191,8 +153,7 @@ mod tests {
 
     #[test]
     fn simulated_times_count_from_the_fault() {
-        let report =
-            json!({"metrics": {"delay": {"mean": 5.801}, "reestablishment": {"mean": 0.25}}});
+        let report = json!({"delay": {"mean": 5.801}, "reestablishment": {"mean": 0.25}});
         let classic = ProtocolKind::Classic.read(&report, 5_000).unwrap();
         assert!((classic - 801.0).abs() < 1e-6);
         assert_eq!(ProtocolKind::Announcing.read(&report, 5_000), Some(250.0));

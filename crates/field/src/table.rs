@@ -23,7 +23,7 @@ pub(crate) struct Table<'r> {
 /// The limit of a row, and whether the row met it.
 pub(crate) struct Verdict {
     demand: String,
-    is_met: bool,
+    pub(crate) is_met: bool,
 }
 
 impl Verdict {
@@ -69,30 +69,25 @@ impl Report {
 
     /// Fails if a row missed its limit.
     pub(crate) fn close(self) -> Result<()> {
-        match self.missed.is_empty() {
-            true => Ok(()),
-            false => Err(format!("not reached: {}", self.missed.join("; ")).into()),
-        }
+        ensure!(self.missed.is_empty(), "not reached: {}", self.missed.join("; "));
+        Ok(())
     }
 }
 
 impl Table<'_> {
     /// Prints a row.
     pub(crate) fn row(&mut self, name: &str, cells: &[String], verdict: &Verdict) {
-        let Verdict { demand, is_met } = verdict;
-        let remark = match is_met {
-            true => demand.clone(),
-            false => format!("{demand}  MISSED"),
-        };
-        println!("{}", line(name, cells, &remark));
-        if !is_met {
+        let mut remark = verdict.demand.clone();
+        if !verdict.is_met {
+            remark += "  MISSED";
             self.report.missed.push(name.to_owned());
         }
+        println!("{}", line(name, cells, &remark));
     }
 
-    /// Prints a note below the table.
+    /// Prints the lines of a note below the table.
     pub(crate) fn note(&self, text: &str) {
-        println!("  {text}");
+        text.lines().for_each(|line| println!("  {line}"));
     }
 }
 
@@ -134,6 +129,14 @@ impl Spread {
         let show = |share| self.quantile(share).map_or("-".to_owned(), |it| format!("{it:.1}"));
         let count = self.count().to_string();
         vec![count, show(0.5), show(0.95), show(1.0)]
+    }
+}
+
+impl FromIterator<f64> for Spread {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        let mut sorted: Vec<f64> = values.into_iter().collect();
+        sorted.sort_by(f64::total_cmp);
+        Self { sorted }
     }
 }
 

@@ -5,8 +5,6 @@
 //! holds. All hosts are namespaces of one machine and share its boot clock, so the beliefs of all
 //! members can be compared.
 
-mod check;
-mod disks;
 mod evidence;
 mod round;
 mod schedule;
@@ -15,19 +13,19 @@ mod state_dir;
 mod tally;
 mod writers;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use super::hosts::Hosts;
 use super::measure::now_ns;
-use super::programs::{Build, dev, program};
 use super::table::Report;
+use super::testbed::{Testbed, dev};
 use crate::Result;
 use evidence::Evidence;
 use round::RoundRecord;
 use schedule::GroupPlan;
 use tally::Tally;
-use writers::{Programs, Writers};
+use writers::Writers;
 
 /// The duration of one grant of tenure.
 const TTL_MS: u64 = 300;
@@ -58,17 +56,13 @@ pub(super) fn ten_rounds(hosts: &Hosts) -> Result<String> {
     Ok(tally.in_words())
 }
 
-/// Builds the program that writes while it holds tenure, and returns its path.
-pub(super) fn writer() -> Result<PathBuf> {
-    dev("examples/writer")
-}
-
 /// Runs the groups of a schedule one after the other.
 fn run_groups(hosts: &Hosts, seed: u64, rounds: usize, tally: &mut Tally) -> Result<()> {
     // The development build has all assertions. Speed does not matter here.
-    let programs = Programs { hustings: &program(Build::Dev)?, writer: &writer()? };
+    let (program, writer) = (dev("hustings")?, dev("examples/writer")?);
+    let testbed = Testbed::new(hosts, &program);
     for plan in schedule::draw(seed, rounds) {
-        let result = run_group(hosts, programs, &plan, tally);
+        let result = run_group(testbed, &writer, &plan, tally);
         hosts.heal()?;
         result?;
     }
@@ -76,31 +70,25 @@ fn run_groups(hosts: &Hosts, seed: u64, rounds: usize, tally: &mut Tally) -> Res
 }
 
 fn run_group(
-    hosts: &Hosts,
-    programs: Programs<'_>,
+    testbed: Testbed<'_>,
+    writer: &Path,
     plan: &GroupPlan,
     tally: &mut Tally,
 ) -> Result<()> {
-    let mut writers = Writers::create(hosts, programs, plan)?;
+    let mut writers = Writers::create(testbed, writer, plan)?;
     writers.start_all()?;
     let first = writers.held_after(0, FIRST_HOLDER_WITHIN);
     first.ok_or("no member holds tenure of a new group")?;
     let mut records: Vec<RoundRecord> = Vec::new();
-    let mut outcome = Ok(());
-    for round in &plan.rounds {
-        match round::carry_out(&mut writers, round) {
-            Ok(record) => records.push(record),
-            Err(error) => {
-                outcome = Err(error);
-                break;
-            }
-        }
-    }
+    let outcome = plan.rounds.iter().try_for_each(|round| {
+        records.push(round::carry_out(&mut writers, round)?);
+        Ok(())
+    });
     writers.end_all();
-    let evidence = Evidence::read(writers.state_dir())?;
+    let evidence = Evidence::read(writers.state_dir.path())?;
     let is_clean = tally.add(&evidence, &records);
     if outcome.is_err() || !is_clean {
-        writers.keep();
+        writers.state_dir.keep();
     }
     outcome
 }

@@ -1,11 +1,12 @@
-//! The testbed: hosts, the program on them, and groups of members.
+//! The testbed: hosts, the programs on them, and groups of members.
 
+use std::env;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use hustings_testkit::run;
+use hustings_testkit::{run, run_together};
 use serde_json::Value;
 
 use super::hosts::{Family, Hosts, address};
@@ -36,15 +37,13 @@ pub(crate) struct Testbed<'a> {
 impl<'a> Testbed<'a> {
     /// Returns a testbed whose members use IPv4.
     pub(crate) fn new(hosts: &'a Hosts, program: &'a Path) -> Self {
-        let family = Family::V4;
-        Self { hosts, program, family }
+        Self { hosts, program, family: Family::V4 }
     }
 
     /// Returns the same testbed with members that use IPv6.
     pub(crate) fn over_ipv6(self) -> Result<Self> {
         self.hosts.add_ipv6_addresses()?;
-        let family = Family::V6;
-        Ok(Self { family, ..self })
+        Ok(Self { family: Family::V6, ..self })
     }
 
     /// Returns a command that runs the program on host `host`.
@@ -83,11 +82,24 @@ impl<'a> Testbed<'a> {
     pub(crate) fn settled(&self, options: &[&str]) -> Result<(Members<'a>, usize)> {
         let mut members = self.group(options);
         members.start_all()?;
-        let everyone = members.everyone();
-        members.agree(&everyone, &everyone, PATIENCE)?;
+        members.agree_all(PATIENCE)?;
         members.settle();
-        let (leader, _) = members.agree(&everyone, &everyone, PATIENCE)?;
+        let (leader, _) = members.agree_all(PATIENCE)?;
         Ok((members, leader))
+    }
+
+    /// Initialises the first `count` members as voters of a new group, each with its options.
+    pub(crate) fn init_voters<O: AsRef<std::ffi::OsStr>>(
+        &self,
+        count: usize,
+        options: impl Fn(usize) -> Vec<O>,
+    ) -> Result<()> {
+        let init = |voter| {
+            let mut command = self.command(voter);
+            command.args(["voter", "init", "--new"]).args(options(voter));
+            command
+        };
+        Ok(run_together((0..count).map(init))?)
     }
 }
 
@@ -124,7 +136,7 @@ pub(crate) fn voting_member(
     options.concat().into_iter().map(str::to_owned).collect()
 }
 
-/// Runs the simulator and returns what it reports.
+/// Runs the simulator and returns the metrics that it reports.
 pub(crate) fn simulate(
     program: &Path,
     protocol: &str,
@@ -133,5 +145,25 @@ pub(crate) fn simulate(
     let mut command = Command::new(program);
     command.args(["sim", protocol, "--format", "json"]);
     options(&mut command);
-    Ok(serde_json::from_str(&run(&mut command)?)?)
+    Ok(serde_json::from_str::<Value>(&run(&mut command)?)?["metrics"].take())
+}
+
+/// Returns the path of a program or example of the development build, which `cargo xtask` makes
+/// together with this program.
+pub(crate) fn dev(file: &str) -> Result<PathBuf> {
+    let program = env::current_exe()?.with_file_name(file);
+    program.canonicalize().map_err(|error| format!("{}: {error}", program.display()).into())
+}
+
+/// Builds the target `what` in release mode and returns the path of `file`. The package is that of
+/// the program unless `what` names another.
+pub(crate) fn release(what: &[&str], file: &str) -> Result<PathBuf> {
+    let shown = format!("cargo build --release {}", what.join(" "));
+    println!("$ {shown}");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.args(["build", "--release"]).args(what).current_dir(root);
+    let status = build.status().map_err(|error| format!("`{shown}` did not start: {error}"))?;
+    ensure!(status.success(), "`{shown}` ended with {status}");
+    Ok(env::current_exe()?.with_file_name("../release").join(file).canonicalize()?)
 }

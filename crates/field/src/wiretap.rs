@@ -1,5 +1,6 @@
-//! Records the datagrams that arrive at a host, or replays them from another host. Runs as a
-//! process of its own, on a host of the trial.
+//! Records the datagrams that arrive at a host, or replays them from another host, as they are or
+//! changed into packets that no member would send. Runs as a process of its own, on a host of the
+//! trial.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use clap::Args;
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SocketType, recv, socket};
 
+use super::chance::Chance;
 use crate::Result;
 
 /// The kernel's number of IPv4 among the protocols of an interface, in network byte order.
@@ -34,13 +36,17 @@ pub(crate) struct Options {
     /// Milliseconds between two datagrams
     #[arg(long, default_value_t = 5)]
     every_ms: u64,
+    /// Send this many wrong packets to the first address, and print the number that were sent
+    #[arg(long, value_name = "N", requires = "targets")]
+    wrong: Option<u64>,
 }
 
 /// Records or replays datagrams.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    match options.port {
-        Some(port) => record(port, &options.file),
-        None => replay(options),
+    match (options.port, options.wrong) {
+        (Some(port), _) => record(port, &options.file),
+        (None, Some(count)) => send_wrong_packets(options, count),
+        (None, None) => replay(options),
     }
 }
 
@@ -84,20 +90,80 @@ fn replay(options: &Options) -> Result<()> {
 }
 
 /// Returns the recorded datagrams. Fails if there are none.
-pub(super) fn read(path: &Path) -> Result<Vec<Vec<u8>>> {
+fn read(path: &Path) -> Result<Vec<Vec<u8>>> {
     let lines = fs::read_to_string(path)?;
     let datagrams: std::result::Result<Vec<Vec<u8>>, _> =
         lines.lines().map(serde_json::from_str).collect();
     let datagrams = datagrams?;
-    match datagrams.is_empty() {
-        true => Err(format!("{}: no datagrams are recorded", path.display()).into()),
-        false => Ok(datagrams),
+    ensure!(!datagrams.is_empty(), "{}: no datagrams are recorded", path.display());
+    Ok(datagrams)
+}
+
+/// The number of packets before a pause. If they came faster than an agent can read them, the
+/// kernel would drop them.
+const AT_A_TIME: u64 = 32;
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The longest random packet.
+const MOST_BYTES: usize = 1_400;
+
+/// The seed of the random numbers.
+const SEED: u64 = 1;
+
+/// The way in which a packet is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WrongPacket {
+    Truncated,
+    Flipped,
+    Replayed,
+    Random,
+}
+
+const WRONG_PACKETS: [WrongPacket; 4] =
+    [WrongPacket::Truncated, WrongPacket::Flipped, WrongPacket::Replayed, WrongPacket::Random];
+
+/// Sends the packets and prints their number.
+fn send_wrong_packets(options: &Options, count: u64) -> Result<()> {
+    let frames = read(&options.file)?;
+    let socket = UdpSocket::bind(("0.0.0.0", 0))?;
+    let mut chance = Chance::from_seed(SEED);
+    let mut sent = 0;
+    for number in 0..count {
+        let wrong_packet = WRONG_PACKETS[number as usize % WRONG_PACKETS.len()];
+        let frame = &frames[chance.below(frames.len())];
+        // A packet that the local kernel refuses was not sent.
+        let packet = wrong_packet.make(frame, &mut chance);
+        sent += u64::from(socket.send_to(&packet, options.targets[0]).is_ok());
+        if number % AT_A_TIME == 0 {
+            thread::sleep(PAUSE);
+        }
+    }
+    println!("{sent}");
+    Ok(())
+}
+
+impl WrongPacket {
+    fn make(self, frame: &[u8], chance: &mut Chance) -> Vec<u8> {
+        match self {
+            Self::Truncated => frame[..chance.below(frame.len())].to_vec(),
+            Self::Flipped => {
+                let mut packet = frame.to_vec();
+                let bit = chance.below(8 * packet.len());
+                packet[bit / 8] ^= 1 << (bit % 8);
+                packet
+            }
+            Self::Replayed => frame.to_vec(),
+            Self::Random => {
+                let length = chance.below(MOST_BYTES);
+                (0..length).map(|_| chance.next() as u8).collect()
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::datagram;
+    use super::{Chance, MOST_BYTES, WrongPacket, datagram};
 
     #[test]
     fn datagram_content_is_extracted_for_the_port() {
@@ -113,5 +179,20 @@ mod tests {
         }
         packet[9] = 6;
         assert_eq!(datagram(&packet, 7400), None);
+    }
+
+    #[test]
+    fn each_kind_of_wrong_packet_is_made_as_named() {
+        let frame: Vec<u8> = (0..100).collect();
+        let mut chance = Chance::from_seed(1);
+        for _ in 0..1_000 {
+            let truncated = WrongPacket::Truncated.make(&frame, &mut chance);
+            assert!(truncated.len() < frame.len() && frame.starts_with(&truncated));
+            let flipped = WrongPacket::Flipped.make(&frame, &mut chance);
+            let bits = frame.iter().zip(&flipped).map(|(a, b)| (a ^ b).count_ones());
+            assert_eq!((flipped.len(), bits.sum()), (frame.len(), 1));
+            assert_eq!(WrongPacket::Replayed.make(&frame, &mut chance), frame);
+            assert!(WrongPacket::Random.make(&frame, &mut chance).len() < MOST_BYTES);
+        }
     }
 }

@@ -71,9 +71,10 @@ impl Outcome {
     /// Runs a command to its end.
     pub fn of(command: &mut Command) -> io::Result<Self> {
         let output = command.output();
-        let output =
-            output.map_err(|error| io::Error::new(error.kind(), format!("{command:?}: {error}")));
-        Ok(output?.into())
+        let Output { status, stdout, stderr } = output
+            .map_err(|error| io::Error::new(error.kind(), format!("{command:?}: {error}")))?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ok(Self { code: status.code(), printed: text(stdout), said: text(stderr) })
     }
 
     /// Returns the standard output. Panics if the exit code is not zero.
@@ -87,23 +88,6 @@ impl Outcome {
     #[track_caller]
     pub fn json(self) -> Value {
         serde_json::from_str(&self.text()).expect("the program prints JSON")
-    }
-
-    /// Returns the standard output, or an error with the exit code and standard error unless the
-    /// exit code is zero.
-    fn succeeded(self) -> io::Result<String> {
-        match self.code {
-            Some(0) => Ok(self.printed),
-            Some(code) => Err(io::Error::other(format!("exit code {code}: {}", self.said.trim()))),
-            None => Err(io::Error::other(format!("ended by a signal: {}", self.said.trim()))),
-        }
-    }
-}
-
-impl From<Output> for Outcome {
-    fn from(Output { status, stdout, stderr }: Output) -> Self {
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Self { code: status.code(), printed: text(stdout), said: text(stderr) }
     }
 }
 
@@ -131,10 +115,16 @@ fn read_whole(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> 
     })
 }
 
-/// Runs a command to its end and returns its standard output. Fails unless it succeeds.
+/// Runs a command to its end and returns its standard output. Fails unless it succeeds, with its
+/// exit code and standard error.
 pub fn run(command: &mut Command) -> io::Result<String> {
-    let outcome = Outcome::of(command)?;
-    outcome.succeeded().map_err(|error| io::Error::other(format!("{command:?}: {error}")))
+    let Outcome { code, printed, said } = Outcome::of(command)?;
+    let ended = match code {
+        Some(0) => return Ok(printed),
+        Some(code) => format!("exit code {code}"),
+        None => "ended by a signal".to_owned(),
+    };
+    Err(io::Error::other(format!("{command:?}: {ended}: {}", said.trim())))
 }
 
 /// Runs all commands at once, because each may wait for the others. Fails unless all succeed.

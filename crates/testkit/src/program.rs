@@ -1,7 +1,7 @@
 //! A `hustings` process beside the test. The test waits for its lines and does not sleep.
 
 use std::process::Command;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
@@ -13,7 +13,8 @@ use crate::{DEADLINE, Process, line_reader};
 #[derive(Debug)]
 pub struct Program {
     process: Process,
-    output: Option<Receiver<String>>,
+    /// Without lines if standard output is closed.
+    output: Receiver<String>,
     said: Receiver<String>,
     /// The first line of an agent.
     up: Value,
@@ -26,8 +27,7 @@ impl Program {
     #[track_caller]
     pub fn start(command: &mut Command) -> Self {
         let mut program = Self::unread(command);
-        let output = program.process.stdout.take().expect("stdout is piped");
-        program.output = Some(line_reader::read(output));
+        program.output = program.process.lines().expect("stdout is piped");
         program
     }
 
@@ -36,13 +36,8 @@ impl Program {
     fn unread(command: &mut Command) -> Self {
         let mut process = Process::spawn(command).expect("the program starts");
         let said = process.stderr.take().expect("stderr is piped");
-        Self {
-            process,
-            output: None,
-            said: line_reader::read(said),
-            up: Value::Null,
-            read: Vec::new(),
-        }
+        let (said, output) = (line_reader::read(said), mpsc::channel().1);
+        Self { process, output, said, up: Value::Null, read: Vec::new() }
     }
 
     /// Starts a program whose standard output is closed.
@@ -63,8 +58,7 @@ impl Program {
 
     /// The address on which an agent receives datagrams.
     pub fn address(&self) -> String {
-        let address = self.up["address"].as_str();
-        address.expect("it is up").to_owned()
+        self.up["address"].as_str().expect("it is up").to_owned()
     }
 
     /// The address on which an agent serves HTTP.
@@ -74,16 +68,14 @@ impl Program {
 
     /// The address of an agent's metrics.
     pub fn metrics(&self) -> String {
-        let metrics = self.up["metrics"].as_str();
-        metrics.expect("they can be read").to_owned()
+        self.up["metrics"].as_str().expect("they can be read").to_owned()
     }
 
     /// Waits for a JSON line for which `is_it` returns true.
     #[track_caller]
     pub fn until(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let line = self.next_line(what);
-            let line = object(&line);
+            let line = object(&self.next_line(what));
             if is_it(&line) {
                 return line;
             }
@@ -99,8 +91,7 @@ impl Program {
     /// Waits for the next line.
     #[track_caller]
     pub fn next_line(&mut self, what: &str) -> String {
-        let output = self.output.as_ref().expect("not closed");
-        let line = output.recv_timeout(DEADLINE).unwrap_or_else(|error| {
+        let line = self.output.recv_timeout(DEADLINE).unwrap_or_else(|error| {
             let said: Vec<String> = self.said.try_iter().collect();
             panic!("waiting for {what}: {error}; it said:\n{}", said.join("\n"))
         });
@@ -111,8 +102,7 @@ impl Program {
     /// Waits for a JSON line, unless the last line already is the expected one.
     #[track_caller]
     pub fn reaches(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) {
-        let last = self.read.last().map(|line| object(line));
-        if !last.is_some_and(|line| is_it(&line)) {
+        if !self.read.last().is_some_and(|line| is_it(&object(line))) {
             self.until(what, is_it);
         }
     }
@@ -120,8 +110,7 @@ impl Program {
     /// Returns all JSON lines that the program has printed by its end.
     #[track_caller]
     pub fn printed(&mut self) -> Vec<Value> {
-        let rest = self.output.as_ref().expect("not closed").iter();
-        self.read.extend(rest);
+        self.read.extend(self.output.iter());
         self.read.iter().map(|line| object(line)).collect()
     }
 
@@ -133,20 +122,24 @@ impl Program {
     /// Waits for a line on standard error.
     #[track_caller]
     pub fn until_said(&mut self, expected: &str) {
-        let wait = || self.said.recv_timeout(DEADLINE).expect(expected);
-        while wait() != expected {}
+        self.until_said_where(expected, |line| line == expected);
     }
 
     /// Waits for a line on standard error that contains `expected`.
     #[track_caller]
     pub fn until_said_containing(&mut self, expected: &str) -> String {
+        self.until_said_where(expected, |line| line.contains(expected))
+    }
+
+    #[track_caller]
+    fn until_said_where(&self, expected: &str, is_it: impl Fn(&str) -> bool) -> String {
         let mut said = Vec::new();
         loop {
             let line = self.said.recv_timeout(DEADLINE);
             let line = line.unwrap_or_else(|error| {
                 panic!("waiting for {expected}: {error}; it said:\n{}", said.join("\n"))
             });
-            if line.contains(expected) {
+            if is_it(&line) {
                 return line;
             }
             said.push(line);
@@ -161,9 +154,7 @@ impl Program {
     /// Asserts that the program prints nothing for `span`.
     #[track_caller]
     pub fn is_silent(&self, span: Duration) {
-        let output = self.output.as_ref().expect("not closed");
-        let line = output.recv_timeout(span);
-        assert_eq!(line, Err(RecvTimeoutError::Timeout));
+        assert_eq!(self.output.recv_timeout(span), Err(RecvTimeoutError::Timeout));
     }
 
     /// Stops the program (STOP): it exists, but does nothing.

@@ -73,10 +73,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("hustings-model", &["hustings-protocol"]),
-    (
-        "hustings-benches",
-        &["hustings-protocol", "hustings-theory", "hustings-sim", "hustings-agent"],
-    ),
+    ("hustings-benches", &["hustings-protocol", "hustings-theory", "hustings-sim"]),
     ("hustings-field", &["hustings-protocol", "hustings-sim", "hustings-testkit"]),
     ("hustings-testkit", &[]),
     ("xtask", &[]),

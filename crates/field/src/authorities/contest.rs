@@ -1,18 +1,17 @@
 //! Members on separate hosts that compete for one tenure: their processes, and the faults that can
 //! be injected.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use hustings_testkit::{Process, Scratch, run_together, this_program};
+use hustings_testkit::{Process, Scratch, this_program};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::lock_comparison::{HolderFault, LockMethod};
 use super::stores::Stores;
 use super::worker::{ReportSocket, StartReport};
+use super::{HolderFault, LockMethod};
 use crate::Result;
 use crate::failover::USUAL;
 use crate::hosts::address;
@@ -36,7 +35,7 @@ pub(super) struct Contest<'a> {
     setup: Setup<'a>,
     method: LockMethod,
     ttl: Option<Duration>,
-    home: Scratch,
+    pub(super) home: Scratch,
     group: String,
     pub(super) reports: ReportSocket,
     /// The processes of each member: the client, and the reader of the output of `etcdctl elect`.
@@ -68,107 +67,75 @@ impl<'a> Contest<'a> {
             clients: (0..MEMBERS).map(|_| Vec::new()).collect(),
         };
         if method.has_voters() {
-            contest.init_voters()?;
+            setup.testbed.init_voters(VOTERS, |voter| contest.membership(voter))?;
         }
         Ok(contest)
     }
 
-    pub(super) fn home(&self) -> &Path {
-        self.home.path()
-    }
-
-    /// Initialises the voters.
-    fn init_voters(&self) -> Result<()> {
-        let init = |voter| {
-            let mut command = self.on_host(voter, self.setup.testbed.program);
-            command.args(["voter", "init", "--new"]);
-            self.membership(voter, &mut command);
-            command
-        };
-        Ok(run_together((0..VOTERS).map(init))?)
-    }
-
-    fn on_host(&self, member: usize, program: impl AsRef<OsStr>) -> Command {
-        let mut command = self.setup.testbed.hosts.tied_command(member);
-        command.arg(program);
-        command
-    }
-
     /// Returns the command that runs under tenure.
     fn work(&self, member: usize) -> [String; 4] {
-        let reports = self.reports.path().to_string_lossy().into_owned();
+        let reports = self.reports.path.to_string_lossy().into_owned();
         [this_program(), "worker".to_owned(), reports, member.to_string()]
     }
 
-    fn membership(&self, member: usize, command: &mut Command) {
-        command.args(["--group", &self.group, "--name", &name(member)]);
-        command.args(["--key", KEY]);
+    /// Returns the options of `hustings`.
+    fn membership(&self, member: usize) -> Vec<String> {
+        let mut options = words(&["--group", &self.group, "--name", &name(member), "--key", KEY]);
         if self.method != LockMethod::QuorumByDefault {
-            let place = format!("{}:{PORT}", address(member));
-            command.args(["--bind", &place]).args(USUAL);
+            options.extend(words(&["--bind", &format!("{}:{PORT}", address(member))]));
+            options.extend(words(USUAL));
             if let Some(ttl) = self.ttl {
-                command.args(["--ttl", &format!("{}ms", ttl.as_millis())]);
+                options.extend(words(&["--ttl", &format!("{}ms", ttl.as_millis())]));
             }
         }
-        match self.method {
-            LockMethod::Etcd => {
-                command.args(["--etcd", &self.setup.stores.etcd()]);
-            }
-            LockMethod::Postgres => {
-                command.args(["--postgres", &self.setup.stores.postgres()]);
-            }
+        options.extend(match self.method {
+            LockMethod::Etcd => words(&["--etcd", &self.setup.stores.etcd()]),
+            LockMethod::Postgres => words(&["--postgres", &self.setup.stores.postgres()]),
             _ => {
                 let state = self.home.join(&format!("disk.{}", name(member)));
-                command.args(["--voters", &voters(VOTERS)]);
-                command.arg("--state").arg(state);
+                words(&["--voters", &voters(VOTERS), "--state", &state.to_string_lossy()])
             }
-        }
+        });
+        options
     }
 
     fn client(&self, member: usize, role: Role) -> Result<Command> {
         let (stores, group) = (self.setup.stores, &self.group);
         let ttl = self.ttl.unwrap_or_default().as_secs().to_string();
         let work = self.work(member);
-        let mut command = match self.method {
+        let mut command = self.setup.testbed.hosts.tied_command(member);
+        match self.method {
             LockMethod::Quorum
             | LockMethod::QuorumByDefault
             | LockMethod::Etcd
             | LockMethod::Postgres => {
-                let mut run = self.on_host(member, self.setup.testbed.program);
-                run.arg("run");
+                command.arg(self.setup.testbed.program).arg("run").args(self.membership(member));
                 if self.method != LockMethod::QuorumByDefault {
-                    run.args(["--http", "127.0.0.1:7480"]);
+                    command.args(["--http", "127.0.0.1:7480"]);
                 }
-                self.membership(member, &mut run);
                 if role == Role::VoterOnly {
-                    let file = self.home.join("voter.toml");
+                    let file = self.home.join(&format!("{}.toml", name(member)));
                     let text = format!("[[group]]\nname = \"{group}\"\ncampaign = false\n");
                     fs::write(&file, text)?;
-                    run.arg("--config").arg(file);
+                    command.arg("--config").arg(file);
                 }
-                run.arg("--").args(work);
-                run
+                command.arg("--").args(work);
             }
             LockMethod::EtcdLock => {
-                let mut lock = self.on_host(member, "etcdctl");
-                lock.args(["--endpoints", &stores.etcd(), "lock", "--ttl", &ttl, "--"]);
-                lock.arg(group).args(work);
-                lock
+                command.args(["etcdctl", "--endpoints", &stores.etcd(), "lock", "--ttl", &ttl]);
+                command.args(["--", group]).args(work);
             }
             LockMethod::EtcdElect => {
-                let mut elect = self.on_host(member, "etcdctl");
-                elect.args(["--endpoints", &stores.etcd(), "elect", group, &name(member)]);
-                elect
+                command.args(["etcdctl", "--endpoints", &stores.etcd(), "elect", group]);
+                command.arg(name(member));
             }
             LockMethod::AdvisoryLock => {
                 let script = self.home.join(&format!("{}.sql", name(member)));
                 let lock = format!("SELECT pg_advisory_lock(hashtext('{group}'));");
                 fs::write(&script, format!("{lock}\n\\! exec {}\n", work.join(" ")))?;
-                let mut psql = self.on_host(member, "psql");
-                psql.args(["-X", "-q", "-d", &stores.postgres(), "-f"]).arg(script);
-                psql
+                command.args(["psql", "-X", "-q", "-d", &stores.postgres(), "-f"]).arg(script);
             }
-        };
+        }
         command.stdout(Stdio::null()).stderr(File::create(self.log(member))?);
         Ok(command)
     }
@@ -189,8 +156,8 @@ impl<'a> Contest<'a> {
         let mut lines = String::new();
         for member in 0..MEMBERS {
             let log = fs::read_to_string(self.log(member)).unwrap_or_default();
-            let last: Vec<&str> = log.lines().rev().take(3).collect();
-            for line in last.iter().rev() {
+            let first = log.lines().count().saturating_sub(3);
+            for line in log.lines().skip(first) {
                 lines += &format!("\n  {}: {line}", name(member));
             }
         }
@@ -231,11 +198,8 @@ impl Contest<'_> {
     pub(super) fn restart_ended(&mut self) -> Result<()> {
         for member in 0..MEMBERS {
             let client = self.clients[member].first_mut();
-            let has_ended = match client {
-                Some(client) => client.try_wait()?.is_some(),
-                None => true,
-            };
-            if has_ended {
+            let status = client.map(|it| it.try_wait()).transpose()?;
+            if status != Some(None) {
                 self.restart(member)?;
             }
         }
@@ -247,10 +211,10 @@ impl Contest<'_> {
         let at_ns = now_ns();
         match fault {
             HolderFault::Command => kill(holder.pid)?,
-            HolderFault::Client => match self.clients[holder.member].first() {
-                Some(client) => client.signal(Signal::KILL)?,
-                None => return Err("a command runs whose client does not".into()),
-            },
+            HolderFault::Client => {
+                let client = self.clients[holder.member].first();
+                client.ok_or("a command runs whose client does not")?.signal(Signal::KILL)?;
+            }
             HolderFault::Host => _ = self.setup.testbed.hosts.isolate(holder.member)?,
         }
         Ok(at_ns)
@@ -286,6 +250,10 @@ impl Drop for Contest<'_> {
             }
         }
     }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
 }
 
 fn kill(process: u32) -> Result<()> {

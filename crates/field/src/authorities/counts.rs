@@ -1,12 +1,12 @@
 //! Counts the messages and disk syncs that it takes to acquire tenure and to renew it.
 
-use std::thread;
 use std::time::Duration;
+use std::{array, thread};
 
 use serde_json::Value;
 
+use super::LockMethod;
 use super::contest::{Contest, Role, Setup, VOTERS};
-use super::lock_comparison::LockMethod;
 use super::meters::{PacketMeter, Syncs};
 use super::stores::Store;
 use crate::Result;
@@ -32,44 +32,33 @@ const SETTLES_IN: Duration = Duration::from_millis(1_500);
 /// its work to disk a tenth of a second later.
 const ENDS_WITHIN: Duration = Duration::from_millis(700);
 
-/// The cost of an acquisition or of a renewal.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct TenureCost {
-    messages: f64,
-    packets: f64,
-    syncs: f64,
-    /// All datagrams between members, of any kind.
-    on_the_wire: f64,
-}
+/// The cost of an acquisition or of a renewal: messages, packets, syncs, and all datagrams between
+/// members, of any kind.
+type TenureCost = [f64; 4];
 
 /// Counts for one method and prints its row.
 pub(super) fn run(setup: Setup<'_>, method: LockMethod, table: &mut Table<'_>) -> Result<()> {
     // Renewals come first, because leases that acquisitions leave behind expire later and would be
     // counted.
     let (renew, every_ms) = renewal(setup, method)?;
-    let mut acquisitions = Vec::new();
-    for _ in 0..TIMES {
-        acquisitions.push(acquisition(setup, method)?);
-    }
-    let acquire = median(&acquisitions);
+    let acquisitions = (0..TIMES).map(|_| acquisition(setup, method));
+    let acquisitions: Vec<TenureCost> = acquisitions.collect::<Result<_>>()?;
+    let acquire: TenureCost = array::from_fn(|part| {
+        let spread: Spread = acquisitions.iter().map(|cost| cost[part]).collect();
+        spread.median().unwrap_or_default()
+    });
     let number = |value: f64| match value.fract() == 0.0 {
         true => format!("{value:.0}"),
         false => format!("{value:.2}"),
     };
+    let ([.., acquire_wire], [.., renew_wire]) = (acquire, renew);
     let wire = match method {
-        LockMethod::Quorum => format!("{}/{:.1}", number(acquire.on_the_wire), renew.on_the_wire),
+        LockMethod::Quorum => format!("{}/{renew_wire:.1}", number(acquire_wire)),
         _ => "-".to_owned(),
     };
-    let cells = [
-        number(acquire.messages),
-        number(acquire.packets),
-        number(acquire.syncs),
-        number(renew.messages),
-        number(renew.packets),
-        number(renew.syncs),
-        every_ms.map_or("-".to_owned(), |it| format!("{it:.0}")),
-        wire,
-    ];
+    let mut cells: Vec<String> =
+        [&acquire[..3], &renew[..3]].concat().into_iter().map(number).collect();
+    cells.extend([every_ms.map_or("-".to_owned(), |it| format!("{it:.0}")), wire]);
     table.row(method.profile().name, &cells, &verdict(method, acquire, renew));
     Ok(())
 }
@@ -78,14 +67,13 @@ pub(super) fn run(setup: Setup<'_>, method: LockMethod, table: &mut Table<'_>) -
 /// renew.
 fn verdict(method: LockMethod, acquire: TenureCost, renew: TenureCost) -> Verdict {
     let voters = VOTERS as f64;
+    let ([messages, _, syncs, _], [renewal, _, renewal_syncs, _]) = (acquire, renew);
+    let is_met = messages <= 4.0 * voters
+        && syncs <= voters
+        && renewal <= 2.0 * voters * TOLERANCE
+        && renewal_syncs == 0.0;
     match method {
-        LockMethod::Quorum => Verdict::new(
-            "12, 3 syncs; 6, 0 syncs",
-            acquire.messages <= 4.0 * voters
-                && acquire.syncs <= voters
-                && renew.messages <= 2.0 * voters * TOLERANCE
-                && renew.syncs == 0.0,
-        ),
+        LockMethod::Quorum => Verdict::new("12, 3 syncs; 6, 0 syncs", is_met),
         _ => Verdict::none(),
     }
 }
@@ -118,14 +106,14 @@ fn renewal(setup: Setup<'_>, method: LockMethod) -> Result<(TenureCost, Option<f
     thread::sleep(window.clamp(Duration::from_secs(6), Duration::from_secs(45)));
     let after = counting.read()?;
     let took_ms = milliseconds(began, now_ns());
-    let cost = after.less(before);
+    let cost: TenureCost = array::from_fn(|part| after[part] - before[part]);
     let renewals = match (method.profile().store, method.profile().ttl) {
         (_, None) => return Ok((cost, None)),
         (Some(Store::Etcd), _) => (setup.stores.etcd_renewals()? - renewed) as f64,
         // A member begins a renewal when a third of the ttl is over.
         (_, Some(ttl)) => took_ms / (ttl.as_secs_f64() * 1e3 / 3.0),
     };
-    Ok((cost.divided_by(renewals), Some(took_ms / renewals)))
+    Ok((cost.map(|it| it / renewals), Some(took_ms / renewals)))
 }
 
 /// Returns a contest in which the voters run, if the method has voters.
@@ -161,26 +149,21 @@ impl<'a> Counting<'a> {
             }
             Some(store) => (PacketMeter::at_store(setup, store)?, setup.stores.processes(store)),
         };
-        let syncs = Syncs::begin(&processes, contest.home())?;
+        let syncs = Syncs::begin(&processes, contest.home.path())?;
         Ok(Self { setup, method, wire, syncs })
     }
 
     fn read(&self) -> Result<TenureCost> {
-        let (syncs, passed) = (self.syncs.read()? as f64, self.wire.read()?);
-        let (messages, packets, on_the_wire) = match self.method.profile().store {
+        let (syncs, [passed, with_payload]) = (self.syncs.read()?, self.wire.read()?);
+        let [messages, packets, on_the_wire] = match self.method.profile().store {
             None => {
                 // Each frame is a datagram of its own, and so one packet.
                 let frames = self.frames_of_tenure()?;
-                (frames, frames, passed.packets)
+                [frames, frames, passed]
             }
-            Some(_) => (passed.messages, passed.packets, 0),
+            Some(_) => [with_payload, passed, 0],
         };
-        Ok(TenureCost {
-            messages: messages as f64,
-            packets: packets as f64,
-            syncs,
-            on_the_wire: on_the_wire as f64,
-        })
+        Ok([messages, packets, syncs, on_the_wire].map(|count| count as f64))
     }
 
     /// Returns the number of tenure requests and answers that the members report as sent.
@@ -196,40 +179,5 @@ impl<'a> Counting<'a> {
             }
         }
         Ok(sum)
-    }
-}
-
-impl TenureCost {
-    fn less(self, before: Self) -> Self {
-        Self {
-            messages: self.messages - before.messages,
-            packets: self.packets - before.packets,
-            syncs: self.syncs - before.syncs,
-            on_the_wire: self.on_the_wire - before.on_the_wire,
-        }
-    }
-
-    fn divided_by(self, count: f64) -> Self {
-        Self {
-            messages: self.messages / count,
-            packets: self.packets / count,
-            syncs: self.syncs / count,
-            on_the_wire: self.on_the_wire / count,
-        }
-    }
-}
-
-/// Returns the median of each field.
-fn median(costs: &[TenureCost]) -> TenureCost {
-    let of = |part: fn(&TenureCost) -> f64| {
-        let mut spread = Spread::default();
-        costs.iter().for_each(|cost| spread.add(part(cost)));
-        spread.median().unwrap_or_default()
-    };
-    TenureCost {
-        messages: of(|it| it.messages),
-        packets: of(|it| it.packets),
-        syncs: of(|it| it.syncs),
-        on_the_wire: of(|it| it.on_the_wire),
     }
 }

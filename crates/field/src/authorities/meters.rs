@@ -16,14 +16,6 @@ use crate::Result;
 use crate::hosts::Hosts;
 use crate::testbed::{MEMBERS, PORT};
 
-/// Packets between the members and the authority that grants tenure.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Passed {
-    pub(super) packets: u64,
-    /// Packets with a payload. The others open, confirm and close connections.
-    pub(super) messages: u64,
-}
-
 /// Counts packets by the filters of some hosts until it is dropped.
 pub(super) struct PacketMeter<'a> {
     hosts: &'a Hosts,
@@ -56,19 +48,18 @@ impl<'a> PacketMeter<'a> {
 
     fn begin(setup: Setup<'a>, on: Range<usize>, rules: &str) -> Result<Self> {
         let hosts = setup.testbed.hosts;
-        for host in on.clone() {
-            hosts
-                .filter(host, &format!("counter passed {{ }}\ncounter messages {{ }}\n{rules}"))?;
-        }
+        let rules = format!("counter passed {{ }}\ncounter messages {{ }}\n{rules}");
+        on.clone().try_for_each(|host| hosts.filter(host, &rules))?;
         Ok(Self { hosts, on })
     }
 
-    /// Returns the counts since the beginning.
-    pub(super) fn read(&self) -> Result<Passed> {
+    /// Returns the number of packets since the beginning, and of those with a payload. The others
+    /// open, confirm and close connections.
+    pub(super) fn read(&self) -> Result<[u64; 2]> {
         let counted = |name| -> Result<u64> {
             self.on.clone().map(|host| counter(self.hosts, host, name)).sum()
         };
-        Ok(Passed { packets: counted("passed")?, messages: counted("messages")? })
+        Ok([counted("passed")?, counted("messages")?])
     }
 }
 

@@ -96,10 +96,9 @@ impl<'a> Stores<'a> {
     fn wait_for(&self, program: &str, arguments: &[&str]) -> Result<()> {
         let mut ask = self.hosts.command(self.host, program);
         ask.args(arguments).stdin(Stdio::null());
-        match poll(READY_WITHIN, || run(&mut ask).ok()) {
-            Some(_) => Ok(()),
-            None => Err(format!("{ask:?} gets no answer within {READY_WITHIN:?}").into()),
-        }
+        let answer = poll(READY_WITHIN, || run(&mut ask).ok());
+        ensure!(answer.is_some(), "{ask:?} gets no answer within {READY_WITHIN:?}");
+        Ok(())
     }
 }
 

@@ -1,16 +1,20 @@
-//! The time until a command runs: from a cold start, and after each kind of fault.
+//! The time until a command runs: from a cold start, after each kind of fault, and after many kills
+//! of `hustings run` in one group.
 
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::contest::{Contest, Setup};
-use super::lock_comparison::{HolderFault, LockMethod};
+use super::contest::{Contest, Role, Setup};
+use super::stores::Stores;
 use super::worker::StartReport;
-use crate::Result;
+use super::{HolderFault, LockMethod};
 use crate::measure::{milliseconds, now_ns};
-use crate::table::{Spread, Table, Verdict};
+use crate::table::{Report, Spread, Table, Verdict};
+use crate::testbed::{MEMBERS, Testbed};
+use crate::{Options, Result};
 
 pub(super) const HEADINGS: [&str; 7] =
     ["trials", "median", "p95", "max", "tenure:", "p95", "overlaps"];
@@ -46,11 +50,11 @@ pub(super) fn run(
         LockMethod::EtcdElect => at_once(setup, method, trials, &mut cold, &mut after)?,
         _ => {
             for _ in 0..trials {
-                let (mut contest, mut holder) = begin(setup, method, &mut cold)?;
+                let mut contest = begin(setup, method, &mut cold)?;
                 for (fault, results) in &mut after {
-                    let former = latest(&mut contest, holder)?;
+                    let former = latest(&mut contest)?;
                     let struck = contest.inject(former, *fault)?;
-                    holder = follow(&mut contest, former, struck, results)?;
+                    follow(&mut contest, former, struck, results)?;
                     contest.undo(former, *fault)?;
                     thread::sleep(ENDS_WITHIN);
                     contest.restart_ended()?;
@@ -78,8 +82,8 @@ fn at_once(
     for (fault, results) in after {
         let mut struck = Vec::new();
         for _ in 0..trials {
-            let (mut contest, holder) = begin(setup, method, cold)?;
-            let holder = latest(&mut contest, holder)?;
+            let mut contest = begin(setup, method, cold)?;
+            let holder = latest(&mut contest)?;
             let at = contest.inject(holder, *fault)?;
             struck.push((contest, holder, at));
         }
@@ -90,33 +94,24 @@ fn at_once(
     Ok(())
 }
 
-/// Returns a new contest and the report of its first command.
-fn begin<'a>(
-    setup: Setup<'a>,
-    method: LockMethod,
-    cold: &mut TrialResults,
-) -> Result<(Contest<'a>, StartReport)> {
+/// Returns a new contest whose first command runs.
+fn begin<'a>(setup: Setup<'a>, method: LockMethod, cold: &mut TrialResults) -> Result<Contest<'a>> {
     let mut contest = Contest::new(setup, method, method.profile().ttl)?;
     let began = now_ns();
     contest.start_all()?;
     let first = contest.next()?;
     cold.add(&contest, began, first)?;
-    Ok((contest, first))
+    Ok(contest)
 }
 
 /// Waits until the group is idle. Returns the report of the command that then runs.
-fn latest(contest: &mut Contest<'_>, holder: StartReport) -> Result<StartReport> {
+fn latest(contest: &mut Contest<'_>) -> Result<StartReport> {
     // The fault hits every point of an interval equally often.
-    let pause = SETTLES_IN + Duration::from_micros(now_ns() % 100_000);
-    thread::sleep(pause);
-    let mut holder = holder;
-    while let Some(later) = contest.reports.arrived()? {
-        holder = later;
-    }
-    match contest.reports.is_running(holder) {
-        true => Ok(holder),
-        false => Err(format!("the command of member {} has ended", holder.member).into()),
-    }
+    thread::sleep(SETTLES_IN + Duration::from_micros(now_ns() % 100_000));
+    let holder = contest.reports.last()?;
+    let is_running = contest.reports.is_running(holder);
+    ensure!(is_running, "the command of member {} has ended", holder.member);
+    Ok(holder)
 }
 
 /// Waits for the next holder's command.
@@ -125,16 +120,11 @@ fn follow(
     former: StartReport,
     struck: u64,
     results: &mut TrialResults,
-) -> Result<StartReport> {
+) -> Result<()> {
     let next = contest.next()?;
-    if contest.reports.is_running(former) {
-        results.overlaps += 1;
-    }
-    if next.member == former.member {
-        return Err(format!("member {} follows itself", next.member).into());
-    }
-    results.add(contest, struck, next)?;
-    Ok(next)
+    results.overlaps += u32::from(contest.reports.is_running(former));
+    ensure!(next.member != former.member, "member {} follows itself", next.member);
+    results.add(contest, struck, next)
 }
 
 impl TrialResults {
@@ -171,6 +161,86 @@ fn verdict(method: LockMethod, fault: HolderFault, results: &TrialResults) -> Ve
     };
     let is_met = reached.is_some_and(|it| it <= most) && results.overlaps == 0;
     Verdict::new(format!("{demand}, 0 overlaps"), is_met)
+}
+
+/// The delay between the starts of two hosts. Real hosts do not start at one instant: the first
+/// voters begin a tenure before the last voter is up.
+const APART: Duration = Duration::from_millis(300);
+
+/// The time after which all members of a new group know each other.
+const KNOW_EACH_OTHER_IN: Duration = Duration::from_secs(1);
+
+/// The time after which a restarted voter votes again: one ttl, and some time to start.
+const VOTES_AFTER: Duration = Duration::from_millis(2_500);
+
+/// The rows of the table of kills: ranges of kills, counted within a group.
+const KILLS: &[(&str, RangeInclusive<u32>)] = &[
+    ("hustings run: 1st SIGKILL after a cold start", 1..=1),
+    ("hustings run: 2nd SIGKILL in the group", 2..=2),
+    ("hustings run: 3rd to 9th SIGKILL", 3..=9),
+    ("hustings run: 10th, all others were restarted", 10..=10),
+];
+
+/// Measures the time from SIGKILL of `hustings run` until the next command runs, over many kills in
+/// one group, with default options.
+///
+/// The guardian of the killed process releases the tenure at once. If the release does not reach
+/// every voter, the next command waits until the tenure expires.
+pub(crate) fn kills(testbed: Testbed<'_>, options: &Options, report: &mut Report) -> Result<()> {
+    let chosen = options.choose(KILLS, |(name, _)| name);
+    let Some(rounds) = chosen.iter().map(|(_, kills)| *kills.end()).max() else {
+        return Ok(());
+    };
+    let stores = Stores::none(testbed.hosts);
+    let setup = Setup { testbed, stores: &stores };
+    let method = LockMethod::QuorumByDefault;
+    let mut times: Vec<(u32, f64)> = Vec::new();
+    for _ in 0..method.profile().trials(options.trials) {
+        let mut contest = Contest::new(setup, method, method.profile().ttl)?;
+        for member in 0..MEMBERS {
+            contest.start(member, Role::Candidate)?;
+            thread::sleep(APART);
+        }
+        contest.next()?;
+        thread::sleep(KNOW_EACH_OTHER_IN);
+        for round in 1..=rounds {
+            times.push((round, kill(&mut contest, round)?));
+        }
+    }
+    let title = "Until the next command runs after SIGKILL of hustings run, in milliseconds, three voters of five hosts, default \
+                 options (ttl 2 s):";
+    report.rows(options, title, &Spread::HEADINGS, KILLS, |kills| {
+        let its = times.iter().filter(|(round, _)| kills.contains(round));
+        let spread: Spread = its.map(|(_, took_ms)| *took_ms).collect();
+        // This is far less than the rest of a tenure that is not released.
+        let median_is_met = spread.median().is_some_and(|it| it <= 50.0);
+        let is_met = median_is_met && spread.max().is_some_and(|it| it <= 500.0);
+        Ok((spread.cells(), Verdict::new("median 50, max 500", is_met)))
+    })?;
+    Ok(())
+}
+
+/// Kills the process that runs the command, and starts it again. Returns the milliseconds until the
+/// next command began.
+fn kill(contest: &mut Contest<'_>, round: u32) -> Result<f64> {
+    if round == 10 {
+        let holder = contest.reports.last()?.member;
+        for member in (0..MEMBERS).filter(|&it| it != holder) {
+            contest.restart(member)?;
+            thread::sleep(APART);
+        }
+    }
+    if round > 1 {
+        // The kill hits every point of an interval equally often.
+        thread::sleep(VOTES_AFTER + Duration::from_micros(now_ns() % 100_000));
+    }
+    let former = contest.reports.last()?;
+    let struck = contest.inject(former, HolderFault::Client)?;
+    let next = contest.next()?;
+    contest.undo(former, HolderFault::Client)?;
+    thread::sleep(ENDS_WITHIN);
+    contest.restart_ended()?;
+    Ok(milliseconds(struck, next.at_ns))
 }
 
 const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;

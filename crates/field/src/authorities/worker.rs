@@ -32,9 +32,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.after_a_line && io::stdin().lock().read_line(&mut String::new())? == 0 {
         return Ok(()); // the writer has ended
     }
-    let report = StartReport { member: options.member, pid: std::process::id(), at_ns: now_ns() };
-    let socket = UnixDatagram::unbound()?;
-    socket.send_to(report.to_string().as_bytes(), &options.reports)?;
+    let report = (options.member, std::process::id(), now_ns());
+    UnixDatagram::unbound()?.send_to(&serde_json::to_vec(&report)?, &options.reports)?;
     thread::sleep(LIVES_FOR);
     Ok(())
 }
@@ -48,27 +47,10 @@ pub(super) struct StartReport {
     pub(super) at_ns: u64,
 }
 
-impl std::fmt::Display for StartReport {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} {}", self.member, self.pid, self.at_ns)
-    }
-}
-
-impl StartReport {
-    fn parse(text: &str) -> Option<Self> {
-        let mut words = text.split(' ');
-        Some(Self {
-            member: words.next()?.parse().ok()?,
-            pid: words.next()?.parse().ok()?,
-            at_ns: words.next()?.parse().ok()?,
-        })
-    }
-}
-
 /// The socket at which commands report.
 pub(super) struct ReportSocket {
     socket: UnixDatagram,
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// All reports that have arrived.
     pub(super) received: Vec<StartReport>,
 }
@@ -79,18 +61,15 @@ impl ReportSocket {
         Ok(Self { socket: UnixDatagram::bind(&path)?, path, received: Vec::new() })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// True if the command that sent this report still runs.
     pub(super) fn is_running(&self, report: StartReport) -> bool {
         runs(report.pid, &self.path.to_string_lossy())
     }
 
-    /// Returns a report that has already arrived.
-    pub(super) fn arrived(&mut self) -> Result<Option<StartReport>> {
-        self.within(Duration::from_millis(1))
+    /// Returns the last report that has arrived.
+    pub(super) fn last(&mut self) -> Result<StartReport> {
+        while self.within(Duration::from_millis(1))?.is_some() {}
+        Ok(*self.received.last().ok_or("no command has begun")?)
     }
 
     /// Returns the next report if one arrives within `patience`.
@@ -101,8 +80,8 @@ impl ReportSocket {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             received => received?,
         };
-        let text = String::from_utf8_lossy(&bytes[..length]);
-        let report = StartReport::parse(&text).ok_or("a command reports nonsense")?;
+        let (member, pid, at_ns) = serde_json::from_slice(&bytes[..length])?;
+        let report = StartReport { member, pid, at_ns };
         self.received.push(report);
         Ok(Some(report))
     }
@@ -117,13 +96,21 @@ fn runs(pid: u32, word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{StartReport, runs};
+    use super::{ReportSocket, StartReport, runs};
 
     #[test]
-    fn command_report_is_parsed() {
-        let report = StartReport { member: 3, pid: std::process::id(), at_ns: 17 };
-        assert_eq!(StartReport::parse(&report.to_string()), Some(report));
-        assert_eq!(StartReport::parse("3 4"), None);
+    fn last_report_is_that_of_the_command_that_began_last() {
+        let home = hustings_testkit::Scratch::new("field-reports");
+        let mut reports = ReportSocket::open(home.path()).unwrap();
+        assert!(reports.last().is_err());
+        let sender = std::os::unix::net::UnixDatagram::unbound().unwrap();
+        for report in ["[1,20,300]", "[2,30,400]"] {
+            sender.send_to(report.as_bytes(), &reports.path).unwrap();
+        }
+        assert_eq!(reports.last().unwrap(), StartReport { member: 2, pid: 30, at_ns: 400 });
+        assert_eq!(reports.received.len(), 2);
+        sender.send_to(b"3 4", &reports.path).unwrap();
+        assert!(reports.last().is_err());
     }
 
     #[test]

@@ -1,16 +1,15 @@
 //! A process without a key opens connections and sends nothing, against members with a low limit on
 //! open files.
 
-use std::process::{Command, Stdio};
-use std::sync::mpsc::Receiver;
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use hustings_testkit::observe::is_running;
-use hustings_testkit::{Process, Scratch, poll, run, run_together, this_program};
+use hustings_testkit::{Process, Processes, Scratch, poll, run, this_program};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{FaultContext, STRANGER, require};
+use super::{FaultContext, STRANGER};
 use crate::Result;
 use crate::hosts::address;
 use crate::measure::now_ns;
@@ -39,33 +38,20 @@ const ANSWERED_WITHIN: &str = "3s";
 /// must start, HTTP must answer, and the command must be killed before its tenure ends although its
 /// guardian is stopped.
 pub(super) fn held_open(context: &FaultContext<'_>) -> Result<String> {
-    let group = Group::create(context)?;
-    let others = [group.start(0)?, group.start(2)?];
-    let (leader, _follower) = first_to_lead(others)?;
-    let target = group.start(TARGET)?;
+    let mut group = Group::create(context)?;
+    group.start(0)?;
+    group.start(2)?;
+    let first = group.members.next_line(STARTED_WITHIN).ok_or("no member leads at first")?;
+    group.start(TARGET)?;
     thread::sleep(TTL);
     let mut stranger = start_idle_client(context)?;
-    let (before, after) = group.under_siege(leader, &target)?;
-    let is_held = stranger.try_wait()?.is_none();
-    require(is_held, || "the stranger gave up".to_owned())?;
+    let (before, after) = group.under_siege(first.place)?;
+    ensure!(stranger.try_wait()?.is_none(), "the stranger gave up");
     Ok(format!(
         "elected and started {} ms after the leader's death, gone {} ms before the tenure ended",
         before.as_millis(),
         after.as_millis()
     ))
-}
-
-/// Waits until one of two members runs its command. Returns the leader, then the follower.
-fn first_to_lead([one, two]: [Member; 2]) -> Result<(Member, Member)> {
-    let first = poll(STARTED_WITHIN, || match (one.lines.try_recv(), two.lines.try_recv()) {
-        (Ok(_), _) => Some(true),
-        (_, Ok(_)) => Some(false),
-        _ => None,
-    });
-    match first.ok_or("no member leads at first")? {
-        true => Ok((one, two)),
-        false => Ok((two, one)),
-    }
 }
 
 /// Starts the process and waits until it has opened its connections.
@@ -76,8 +62,8 @@ fn start_idle_client(context: &FaultContext<'_>) -> Result<Process> {
         .arg(this_program())
         .args(["idle-client", "--count", CONNECTIONS])
         .args(["--target", &format!("{}:{PORT}", address(TARGET))]);
-    let (stranger, lines) = start(&mut command)?;
-    let opened = lines.recv_timeout(STARTED_WITHIN);
+    let mut stranger = Process::spawn(command.stdout(Stdio::piped()))?;
+    let opened = stranger.lines()?.recv_timeout(STARTED_WITHIN);
     opened.map_err(|error| format!("no connections were opened: {error}"))?;
     Ok(stranger)
 }
@@ -86,26 +72,17 @@ fn start_idle_client(context: &FaultContext<'_>) -> Result<Process> {
 struct Group<'t> {
     context: &'t FaultContext<'t>,
     name: String,
+    /// The members, each of which runs a command while it leads.
+    members: Processes,
     /// The directory of the voters' state.
     home: Scratch,
 }
 
-/// A member that runs a command while it leads.
-struct Member {
-    process: Process,
-    lines: Receiver<String>,
-}
-
 impl<'t> Group<'t> {
     fn create(context: &'t FaultContext<'t>) -> Result<Self> {
-        let name = format!("idle-{}", now_ns());
-        let group = Self { context, name, home: Scratch::new("hustings-idle") };
-        run_together((0..VOTERS).map(|host| {
-            let mut init = context.testbed.command(host);
-            init.args(["voter", "init", "--new", "--within", "1s"]);
-            init.args(group.options(host));
-            init
-        }))?;
+        let (name, members) = (format!("idle-{}", now_ns()), Processes::new(VOTERS));
+        let group = Self { context, name, members, home: Scratch::new("hustings-idle") };
+        context.testbed.init_voters(VOTERS, |host| group.options(host))?;
         Ok(group)
     }
 
@@ -122,7 +99,7 @@ impl<'t> Group<'t> {
     }
 
     /// Starts a member. Its command prints its own process id and that of its guardian.
-    fn start(&self, host: usize) -> Result<Member> {
+    fn start(&mut self, host: usize) -> Result<()> {
         let mut command = self.context.testbed.hosts.tied_command(host);
         command
             .args(["sh", "-c", &format!("ulimit -n {FILES} && exec \"$0\" \"$@\"")])
@@ -130,17 +107,16 @@ impl<'t> Group<'t> {
             .args(["run", "--at-end", "restart", "--log", "error", "--http", HTTP])
             .args(self.options(host))
             .args(["--", "sh", "-c", "echo $$ $PPID; exec sleep 1000"]);
-        let (process, lines) = start(&mut command)?;
-        Ok(Member { process, lines })
+        Ok(self.members.start(host, command.stdout(Stdio::piped()))?)
     }
 
     /// Returns how soon after the leader's death the target's command ran, and how long before the
     /// end of its tenure it ended.
-    fn under_siege(&self, leader: Member, target: &Member) -> Result<(Duration, Duration)> {
+    fn under_siege(&mut self, leader: usize) -> Result<(Duration, Duration)> {
         self.answers()?;
         let died = Instant::now();
-        drop(leader);
-        let (command, guardian) = target.command(STARTED_WITHIN)?;
+        self.members.end(leader, Signal::KILL)?;
+        let (command, guardian) = self.command_of_target()?;
         let started = died.elapsed();
         self.answers()?;
         kill_process(guardian, Signal::STOP)?;
@@ -151,7 +127,7 @@ impl<'t> Group<'t> {
         let ends = cut.elapsed() + TTL;
         poll(ends * 5, || (!is_running(command)).then_some(()));
         let took = cut.elapsed();
-        require(took < ends, || format!("its command ran {:?} past its tenure", took - ends))?;
+        ensure!(took < ends, "its command ran {:?} past its tenure", took - ends);
         self.answers()?;
         Ok((started, ends - took))
     }
@@ -166,25 +142,21 @@ impl<'t> Group<'t> {
         run(&mut status).map_err(|error| format!("HTTP is dead: {error}"))?;
         Ok(())
     }
-}
 
-/// Starts a process and a reader of its output.
-fn start(command: &mut Command) -> Result<(Process, Receiver<String>)> {
-    let mut process = Process::spawn(command.stdout(Stdio::piped()))?;
-    let lines = process.lines()?;
-    Ok((process, lines))
-}
-
-impl Member {
-    /// Waits for the command to start. Returns the process ids of the command and of its guardian.
-    fn command(&self, within: Duration) -> Result<(Pid, Pid)> {
-        let line = self.lines.recv_timeout(within).map_err(|error| {
-            let pid = self.process.id();
-            format!("process {pid} has not started its command within {within:?}: {error}")
-        })?;
-        let mut pids = line.split(' ').map(|it| it.parse().ok().and_then(Pid::from_raw));
-        match (pids.next().flatten(), pids.next().flatten()) {
-            (Some(command), Some(guardian)) => Ok((command, guardian)),
+    /// Waits for the target's command to start. Returns the process ids of the command and of its
+    /// guardian.
+    fn command_of_target(&self) -> Result<(Pid, Pid)> {
+        let line = loop {
+            let line = self.members.next_line(STARTED_WITHIN).ok_or_else(|| {
+                format!("member {TARGET} has not started its command within {STARTED_WITHIN:?}")
+            })?;
+            if line.place == TARGET {
+                break line.text;
+            }
+        };
+        let pids = line.split(' ').filter_map(|it| Pid::from_raw(it.parse().ok()?));
+        match pids.collect::<Vec<Pid>>()[..] {
+            [command, guardian] => Ok((command, guardian)),
             _ => Err(format!("no process ids: {line}").into()),
         }
     }

@@ -10,10 +10,9 @@ use std::time::{Duration, Instant};
 use hustings_testkit::Scratch;
 use rustix::process::Signal;
 
-use super::{FaultContext, require};
+use super::{FaultContext, NEXT_WITHIN};
 use crate::Result;
 use crate::testbed::PATIENCE;
-use guide::Step;
 use shell::{ReadPrograms, Shell};
 
 /// The names of the three hosts in the guide.
@@ -35,15 +34,11 @@ const FILE: &str = "hustings.toml";
 /// The placeholder that the guide replaces with the key.
 const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// The time within which a watch must show the next leader.
-const NEXT_WITHIN: Duration = Duration::from_secs(2);
-
 pub(super) fn walk(context: &FaultContext<'_>) -> Result<String> {
     let work_dir = Scratch::new("hustings-walk");
-    let shells: Result<Vec<Shell<'_>>> =
-        (0..NAMES.len()).map(|host| Shell::new(context.testbed, host, work_dir.path())).collect();
-    let shells = shells?;
-    let hosts: Vec<usize> = (0..shells.len()).collect();
+    let hosts: Vec<usize> = (0..NAMES.len()).collect();
+    let shell = |&host: &usize| Shell::new(context.testbed, host, work_dir.path());
+    let shells: Vec<Shell<'_>> = hosts.iter().map(shell).collect::<Result<_>>()?;
 
     configure(&shells[0])?;
     for other in &shells[1..] {
@@ -61,7 +56,7 @@ pub(super) fn walk(context: &FaultContext<'_>) -> Result<String> {
     let leader = agents.agree(&hosts, &hosts, PATIENCE)?;
 
     let survivors: Vec<usize> = hosts.into_iter().filter(|&it| it != leader).collect();
-    shells[survivors[0]].follow(&guide::step(STATUS)?)?;
+    shells[survivors[0]].follow(STATUS)?;
     let mut watches = ReadPrograms::default();
     for &host in &survivors {
         watches.start(&shells[host], WATCH)?;
@@ -74,10 +69,15 @@ pub(super) fn walk(context: &FaultContext<'_>) -> Result<String> {
     let replaced = killed.elapsed();
     // On the next leader's own host the line says so. The guide shows the line of another host.
     let last: Vec<usize> = survivors.iter().copied().filter(|&it| it != next).collect();
-    as_shown(&guide::step(WATCH)?, &watches.lines(last[0]))?;
+    let lines = watches.lines(last[0]);
+    let watch = guide::step(WATCH)?;
+    // In between, the member may have named no leader, or itself.
+    for line in [lines.first(), lines.last()].into_iter().flatten() {
+        ensure!(watch.shows(line), "{WATCH} printed what the guide does not show: {line}");
+    }
 
     let asked = Instant::now();
-    shells[next].follow(&guide::step(STEP_DOWN)?)?;
+    shells[next].follow(STEP_DOWN)?;
     watches.agree(&survivors, &last, NEXT_WITHIN)?;
     Ok(format!(
         "a watch shows the next leader {} ms after a SIGKILL, and {} ms after a step-down",
@@ -88,27 +88,15 @@ pub(super) fn walk(context: &FaultContext<'_>) -> Result<String> {
 
 /// Creates one key and one configuration file for all hosts.
 fn configure(shell: &Shell<'_>) -> Result<()> {
-    let key = shell.follow(&guide::step(KEYS)?)?;
-    shell.follow(&guide::step(EXAMPLE)?)?;
-    shell.follow(&guide::step(CHMOD)?)?;
+    let key = shell.follow(KEYS)?;
+    shell.follow(EXAMPLE)?;
+    shell.follow(CHMOD)?;
     let file = shell.directory.join(FILE);
     let text = fs::read_to_string(&file)?;
-    require(text.matches(ZEROS).count() == 1, || {
-        format!("{FILE} has no place for the key:\n{text}")
-    })?;
+    ensure!(text.matches(ZEROS).count() == 1, "{FILE} has no place for the key:\n{text}");
     fs::write(&file, text.replace(ZEROS, key.trim()))?;
-    shell.follow(&guide::step(CHECK)?)?;
+    shell.follow(CHECK)?;
     Ok(())
-}
-
-/// Checks that a watch begins and ends as the guide shows. In between, the member may have named no
-/// leader, or itself.
-fn as_shown(step: &Step, lines: &[&str]) -> Result<()> {
-    let ends = [lines.first(), lines.last()];
-    match ends.into_iter().flatten().find(|line| !step.shows(line)) {
-        None => Ok(()),
-        Some(line) => Err(format!("{WATCH} printed what the guide does not show: {line}").into()),
-    }
 }
 
 #[cfg(test)]

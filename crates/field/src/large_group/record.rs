@@ -21,10 +21,8 @@ pub(super) struct Event {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventKind {
-    /// The member sends a unicast.
-    SendsUnicast(MessageKind),
-    /// The member sends a multicast.
-    SendsMulticast(MessageKind),
+    /// The member sends a message, to one member or to all.
+    Sends { message: MessageKind, to_all: bool },
     /// The member receives the call of a round.
     ReceivesCall { by: u64, round: ElectionRound },
     /// The member names a leader, or none.
@@ -74,12 +72,11 @@ impl Record {
                 id = identity(&line["member"]);
             }
             let what = match kind {
-                "send" => message_kind(&line).map(EventKind::SendsUnicast),
-                "multicast" => message_kind(&line).map(EventKind::SendsMulticast),
+                "send" | "multicast" => message_kind(&line)
+                    .map(|message| EventKind::Sends { message, to_all: kind == "multicast" }),
                 "outcome" => names(&line["outcome"], corrected),
                 _ => {
-                    let name = line["name"].as_str();
-                    corrected = matches!(name, Some("check" | "answer"));
+                    corrected = matches!(line["name"].as_str(), Some("check" | "answer"));
                     received_call(&line)
                 }
             };
@@ -93,8 +90,7 @@ impl Record {
 
     /// Returns the events from `from_ns` on and before `to_ns`.
     pub(super) fn between(&self, from_ns: u64, to_ns: u64) -> impl Iterator<Item = &Event> {
-        let is_in = move |event: &&Event| (from_ns..to_ns).contains(&event.at_ns);
-        self.events.iter().filter(is_in)
+        self.events.iter().filter(move |event| (from_ns..to_ns).contains(&event.at_ns))
     }
 }
 
@@ -122,12 +118,10 @@ fn round(message: &Value) -> Option<ElectionRound> {
 }
 
 fn received_call(line: &Value) -> Option<EventKind> {
-    match message_kind(line)? {
-        MessageKind::Initiation(round) => {
-            Some(EventKind::ReceivesCall { by: identity(&line["from"])?, round })
-        }
-        MessageKind::Preference(_) | MessageKind::Decision { .. } | MessageKind::Other => None,
-    }
+    let MessageKind::Initiation(round) = message_kind(line)? else {
+        return None;
+    };
+    Some(EventKind::ReceivesCall { by: identity(&line["from"])?, round })
 }
 
 /// An outcome that is only an attempt names no new leader.
@@ -161,14 +155,15 @@ mod tests {
         let record = Record::read(text).expect("it started");
         let round = ElectionRound { sequence: 3, number: 1 };
         let names = |leader, corrected| EventKind::Names { leader, corrected };
+        let send = |message, to_all| EventKind::Sends { message, to_all };
         let expected = [
-            (2_000_000_000, EventKind::SendsMulticast(MessageKind::Initiation(round))),
+            (2_000_000_000, send(MessageKind::Initiation(round), true)),
             (2_100_000_000, EventKind::ReceivesCall { by: 7, round }),
-            (2_200_000_000, EventKind::SendsUnicast(MessageKind::Preference(round))),
-            (2_300_000_000, EventKind::SendsMulticast(MessageKind::Decision { round, choice: 7 })),
+            (2_200_000_000, send(MessageKind::Preference(round), false)),
+            (2_300_000_000, send(MessageKind::Decision { round, choice: 7 }, true)),
             (2_400_000_000, names(None, false)),
             (2_500_000_000, names(Some(7), true)),
-            (2_600_000_000, EventKind::SendsUnicast(MessageKind::Other)),
+            (2_600_000_000, send(MessageKind::Other, false)),
         ];
         let event = |(at_ns, what)| Event { at_ns, what };
         assert_eq!(record.id, 5);

@@ -88,52 +88,44 @@ pub(super) fn names() -> [&'static str; DECK.len()] {
     DECK.map(FaultKind::name)
 }
 
+/// The part of a group that a fault hits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Process,
+    Network,
+    Disk,
+}
+
 impl FaultKind {
+    /// Returns the name, the sort, the least duration in milliseconds, and the range of the random
+    /// addition.
+    fn profile(self) -> (&'static str, Sort, u64, usize) {
+        match self {
+            Self::Killed => ("killed (SIGKILL)", Sort::Process, 0, 500),
+            Self::Stopped => ("stopped (SIGSTOP) past the ttl", Sort::Process, 400, 500),
+            Self::Restarted => ("restarted (SIGTERM)", Sort::Process, 0, 500),
+            Self::Partition { .. } => ("partition", Sort::Network, 200, 600),
+            Self::OneWay { .. } => ("one-way cut", Sort::Network, 200, 600),
+            Self::Loss { .. } => ("loss", Sort::Network, 300, 500),
+            Self::DiskFull { .. } => ("voter's disk full", Sort::Disk, 200, 400),
+            Self::DiskRefuses { .. } => ("voter's disk refuses writes", Sort::Disk, 200, 400),
+            Self::StateLost => ("voter's state deleted", Sort::Disk, 200, 300),
+            Self::Clock { .. } => ("wall clock set", Sort::Process, 200, 400),
+            Self::Stalled { .. } => {
+                ("voters stalled between two receives", Sort::Network, 700, 100)
+            }
+        }
+    }
+
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Killed => "killed (SIGKILL)",
-            Self::Stopped => "stopped (SIGSTOP) past the ttl",
-            Self::Restarted => "restarted (SIGTERM)",
-            Self::Partition { .. } => "partition",
-            Self::OneWay { .. } => "one-way cut",
-            Self::Loss { .. } => "loss",
-            Self::DiskFull { .. } => "voter's disk full",
-            Self::DiskRefuses { .. } => "voter's disk refuses writes",
-            Self::StateLost => "voter's state deleted",
-            Self::Clock { .. } => "wall clock set",
-            Self::Stalled { .. } => "voters stalled between two receives",
-        }
+        self.profile().0
     }
 
-    /// True if both faults can happen in one round. Two faults of the same sort would undo each
-    /// other, or disable a majority of the disks.
+    /// True if both faults can happen in one round. Two faults of the network or of disks would
+    /// undo each other, or disable a majority of the disks.
     fn goes_with(self, other: Self) -> bool {
-        let both_are = |of_a_sort: fn(Self) -> bool| of_a_sort(self) && of_a_sort(other);
-        !both_are(Self::is_of_network) && !both_are(Self::is_of_disk) && self.name() != other.name()
-    }
-
-    fn is_of_disk(self) -> bool {
-        matches!(self, Self::DiskFull { .. } | Self::DiskRefuses { .. } | Self::StateLost)
-    }
-
-    fn is_of_network(self) -> bool {
-        matches!(
-            self,
-            Self::Partition { .. } | Self::OneWay { .. } | Self::Loss { .. } | Self::Stalled { .. }
-        )
-    }
-
-    /// Returns the least duration in milliseconds, and the range of the random addition.
-    fn lasts_ms(self) -> (u64, usize) {
-        match self {
-            Self::Killed | Self::Restarted => (0, 500),
-            Self::Stopped => (400, 500),
-            Self::Partition { .. } | Self::OneWay { .. } => (200, 600),
-            Self::Loss { .. } => (300, 500),
-            Self::DiskFull { .. } | Self::DiskRefuses { .. } | Self::Clock { .. } => (200, 400),
-            Self::StateLost => (200, 300),
-            Self::Stalled { .. } => (700, 100),
-        }
+        let ((name, sort, ..), (others_name, others_sort, ..)) = (self.profile(), other.profile());
+        name != others_name && (sort != others_sort || sort == Sort::Process)
     }
 }
 
@@ -176,7 +168,7 @@ impl Dealer {
     fn fault(&mut self, fits: impl Fn(FaultKind) -> bool) -> ScheduledFault {
         let kind = self.kind(fits);
         let begins_ms = self.chance.below(150) as u64;
-        let (least, more) = kind.lasts_ms();
+        let (_, _, least, more) = kind.profile();
         let ends_ms = begins_ms + least + self.chance.below(more) as u64;
         let target = match self.chance.below(2) {
             0 => Target::Holder,
@@ -187,8 +179,7 @@ impl Dealer {
 
     fn kind(&mut self, fits: impl Fn(FaultKind) -> bool) -> FaultKind {
         let at = loop {
-            let chosen = self.deck.iter().rposition(|&kind| fits(kind));
-            match chosen {
+            match self.deck.iter().rposition(|&kind| fits(kind)) {
                 Some(at) => break at,
                 None => self.shuffle(),
             }
@@ -208,10 +199,7 @@ impl Dealer {
             FaultKind::Stalled { .. } => FaultKind::Stalled {
                 ms: TTL_MS / 3 + self.chance.below(TTL_MS as usize / 4) as u64,
             },
-            plain @ (FaultKind::Killed
-            | FaultKind::Stopped
-            | FaultKind::Restarted
-            | FaultKind::StateLost) => plain,
+            plain => plain,
         }
     }
 

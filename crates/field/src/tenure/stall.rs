@@ -16,7 +16,7 @@ use rustix::process::Pid;
 use super::TTL_MS;
 use super::writers::Writers;
 use crate::Result;
-use crate::hosts::Hosts;
+use crate::testbed::PORT;
 
 /// Longer than any stall lasts. A stall ends when it is dropped.
 const AT_MOST: Duration = Duration::from_secs(60);
@@ -34,19 +34,16 @@ pub(super) struct StalledProcess {
 }
 
 impl StalledProcess {
-    /// Stalls a process on host `host` at its UDP socket bound to `place`. Returns `None` if there
-    /// is no such socket, because the process has just started or is ending.
-    pub(super) fn begin(
-        hosts: &Hosts,
-        host: usize,
-        process: Pid,
-        place: SocketAddr,
-    ) -> Result<Option<Self>> {
-        let sockets = fs::read_to_string(format!("/proc/{process}/net/udp"));
-        let Some(socket) = sockets.ok().and_then(|it| inode(&it, place)) else {
+    /// Stops a member as soon as it has received one datagram and would receive the next. Returns
+    /// `None` if it has no socket, because its process has just started or is ending.
+    fn begin(writers: &Writers<'_>, member: usize) -> Result<Option<Self>> {
+        let Some(process) = writers.pid(member) else { return Ok(None) };
+        let testbed = writers.testbed;
+        let sockets = fs::read_to_string(format!("/proc/{process}/net/udp")).unwrap_or_default();
+        let Some(socket) = inode(&sockets, testbed.place(member, PORT)) else {
             return Ok(None);
         };
-        let mut command = hosts.tied_command(host);
+        let mut command = testbed.hosts.tied_command(member);
         command
             .args(["strace", "-qq", "-o", "/dev/null"])
             .args(["-p", &process.to_string(), "-P"])
@@ -78,17 +75,15 @@ pub(super) fn begin(writers: &Writers<'_>, voters: &[usize]) -> Result<Vec<Stall
     let mut stalls: Vec<StalledProcess> = Vec::new();
     loop {
         if stalls.is_empty() {
-            let begun: Result<Vec<_>> = voters.iter().map(|&it| writers.stall(it)).collect();
-            stalls = begun?.into_iter().flatten().collect();
+            let begun = voters.iter().map(|&it| StalledProcess::begin(writers, it));
+            stalls = begun.filter_map(Result::transpose).collect::<Result<_>>()?;
         }
         let count = stalls.iter().filter(|it| it.has_begun()).count();
         let waited = began.elapsed();
         if count > 0 && (count == stalls.len() || waited > ALL_WITHIN) {
             return Ok(stalls);
         }
-        if waited > ONE_WITHIN {
-            return Err("no voter is stopped: may this user trace processes?".into());
-        }
+        ensure!(waited <= ONE_WITHIN, "no voter is stopped: may this user trace processes?");
         thread::sleep(Duration::from_millis(1));
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct StateDir {
     /// The mount points in it, in order.
     mounted: Vec<PathBuf>,
     /// True if the disks can be made to refuse writes.
-    disks_can_refuse: bool,
+    pub(super) disks_can_refuse: bool,
 }
 
 impl StateDir {
@@ -34,10 +34,6 @@ impl StateDir {
 
     pub(super) fn path(&self) -> &Path {
         self.home.path()
-    }
-
-    pub(super) fn disks_can_refuse(&self) -> bool {
-        self.disks_can_refuse
     }
 
     /// Returns the directory of a member. It is a disk of its own if the member votes.

@@ -1,13 +1,12 @@
 //! The results of the rounds, by kind of fault.
 
 use super::TTL_MS;
-use super::check::{Violation, ViolationKind, violations};
-use super::evidence::Evidence;
+use super::evidence::{Evidence, LogLine, Violation, violations};
 use super::round::RoundRecord;
 use super::schedule;
 use crate::Result;
 use crate::measure::milliseconds;
-use crate::table::{Report, Spread, Verdict};
+use crate::table::{Report, Spread, Table, Verdict};
 
 #[derive(Default)]
 pub(super) struct Tally {
@@ -16,6 +15,10 @@ pub(super) struct Tally {
     recoveries_ms: Spread,
     pauses: usize,
     violations: Vec<Violation>,
+}
+
+fn shown(violation: &Violation) -> String {
+    format!("at {}: {}", violation.at_ns, violation.text)
 }
 
 /// The result of one round, or the sum of several.
@@ -50,11 +53,9 @@ impl Tally {
     }
 
     pub(super) fn require_clean(&self) -> Result<()> {
-        let found: Vec<String> = self.violations.iter().map(Violation::to_string).collect();
-        match found.is_empty() {
-            true => Ok(()),
-            false => Err(found.join("\n").into()),
-        }
+        let found: Vec<String> = self.violations.iter().map(shown).collect();
+        ensure!(found.is_empty(), "{}", found.join("\n"));
+        Ok(())
     }
 
     pub(super) fn in_words(&self) -> String {
@@ -73,35 +74,28 @@ impl Tally {
         let headings = ["rounds", "tenures", "vacant", "accepted", "refused", "two hold", "wrong"];
         let mut table = report.table(&title, &headings);
         for name in schedule::names() {
-            let sum = self.total(|it| it.kinds.contains(&name));
-            table.row(name, &sum.cells(), &sum.verdict());
+            self.total(|it| it.kinds.contains(&name)).print(name, &mut table);
         }
-        let all = self.total(|_| true);
-        table.row("all", &all.cells(), &all.verdict());
+        self.total(|_| true).print("all", &mut table);
         for violation in &self.violations {
-            table.note(&violation.to_string());
+            table.note(&shown(violation));
         }
-        let show = |it: Option<f64>| it.map_or("-".to_owned(), |it| format!("{it:.0}"));
+        let show = |share| {
+            let quantile = self.recoveries_ms.quantile(share);
+            quantile.map_or("-".to_owned(), |it| format!("{it:.0}"))
+        };
         table.note(&format!(
             "From the end of all faults until a member holds: median {} ms, p95 {} ms, longest {} ms.",
-            show(self.recoveries_ms.median()),
-            show(self.recoveries_ms.quantile(0.95)),
-            show(self.recoveries_ms.max())
+            show(0.5),
+            show(0.95),
+            show(1.0)
         ));
+        let believed_on = self.violations.iter().map(|it| it.believed_on_ns).sum();
         table.note(&format!(
             "Stopped for longer than the ttl: {} times; the former holder believed in its tenure afterwards for {:.3} ms.",
             self.pauses,
-            self.believed_on_ms()
+            milliseconds(0, believed_on)
         ));
-    }
-
-    /// The total time for which members believed in their old tenure after a pause.
-    fn believed_on_ms(&self) -> f64 {
-        let spans = self.violations.iter().map(|it| match it.kind {
-            ViolationKind::BelievedOn { ns, .. } => milliseconds(0, ns),
-            _ => 0.0,
-        });
-        spans.fold(0.0, |sum, span| sum + span)
     }
 
     fn total(&self, counts: impl Fn(&Sum) -> bool) -> Sum {
@@ -123,29 +117,24 @@ impl Sum {
     fn of(record: &RoundRecord, evidence: &Evidence, violations: &[Violation]) -> Self {
         let span = record.began_ns..record.ended_ns;
         let wrong = violations.iter().filter(|it| span.contains(&it.at_ns));
-        let doubled = wrong.clone().map(|it| match it.kind {
-            ViolationKind::TwoHolders { ns, .. } => milliseconds(0, ns),
-            _ => 0.0,
-        });
+        let count = |lines: &[LogLine]| lines.iter().filter(|it| span.contains(&it.at_ns)).count();
         let gaps = evidence.gaps(span.start, span.end);
         let gaps = gaps.iter().map(|(from, to)| milliseconds(*from, *to));
-        let begun = evidence.beliefs.iter();
-        let accepted = evidence.writes.iter();
-        let refused = evidence.refused.iter();
+        let begun = evidence.beliefs.iter().filter(|it| span.contains(&it.first_ns));
         Self {
             kinds: record.kinds.iter().map(|it| it.name()).collect(),
             tried: 1,
-            tenures: begun.filter(|it| span.contains(&it.first_ns)).count(),
+            tenures: begun.count(),
             vacant_ms: gaps.fold(0.0, f64::max),
-            accepted: accepted.filter(|it| span.contains(&it.at_ns)).count(),
-            refused: refused.filter(|it| span.contains(&it.at_ns)).count(),
-            doubled_ms: doubled.fold(0.0, |sum, span| sum + span),
+            accepted: count(&evidence.writes),
+            refused: count(&evidence.refused),
+            doubled_ms: milliseconds(0, wrong.clone().map(|it| it.two_held_ns).sum()),
             violations: wrong.count(),
         }
     }
 
-    fn cells(&self) -> Vec<String> {
-        vec![
+    fn print(&self, name: &str, table: &mut Table<'_>) {
+        let cells = [
             self.tried.to_string(),
             self.tenures.to_string(),
             format!("{:.0}", self.vacant_ms),
@@ -153,10 +142,7 @@ impl Sum {
             self.refused.to_string(),
             format!("{:.3}", self.doubled_ms),
             self.violations.to_string(),
-        ]
-    }
-
-    fn verdict(&self) -> Verdict {
-        Verdict::new("0 wrong", self.violations == 0)
+        ];
+        table.row(name, &cells, &Verdict::new("0 wrong", self.violations == 0));
     }
 }

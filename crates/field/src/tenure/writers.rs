@@ -3,23 +3,20 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use hustings_testkit::{Process, poll, run, run_together};
-use rustix::process::Signal;
+use hustings_testkit::{Process, poll, run};
+use rustix::process::{Pid, Signal};
 
 use super::TTL_MS;
 use super::evidence::numbers;
 use super::schedule::GroupPlan;
-use super::stall::StalledProcess;
 use super::state_dir::{BLOCK_BYTES, StateDir};
 use crate::Result;
-use crate::hosts::{Family, Hosts};
 use crate::measure::now_ns;
-use crate::testbed::{MEMBERS, PORT, name, voting_member};
+use crate::testbed::{MEMBERS, Testbed, name, voting_member};
 
 /// The time within which a process must end after SIGTERM.
 const STOPS_WITHIN: Duration = Duration::from_secs(1);
@@ -27,37 +24,28 @@ const STOPS_WITHIN: Duration = Duration::from_secs(1);
 /// The time within which a process must have logged its state at startup.
 const LOGS_WITHIN: Duration = Duration::from_secs(2);
 
-/// The programs that run.
-#[derive(Clone, Copy)]
-pub(super) struct Programs<'a> {
-    /// The program `hustings`.
-    pub(super) hustings: &'a Path,
-    /// The example `writer`.
-    pub(super) writer: &'a Path,
-}
-
 pub(super) struct Writers<'a> {
-    pub(super) hosts: &'a Hosts,
-    programs: Programs<'a>,
+    pub(super) testbed: Testbed<'a>,
+    /// The program of the writers: the example `writer`.
+    program: &'a Path,
     /// The processes use the disks, so they end first when this is dropped.
     writers: Vec<Option<Writer>>,
     /// The directory of all files of the group.
-    state_dir: StateDir,
+    pub(super) state_dir: StateDir,
     group: String,
-    voters: usize,
+    /// The number of voters, which are the first members.
+    pub(super) voters: usize,
     /// The member with a calendar of its own.
-    calendar_member: usize,
+    pub(super) calendar_member: usize,
     /// The number of processes started since the beginning.
     started: u32,
 }
 
-/// The date that a member sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Calendar {
-    Right,
-    SetBack,
-    SetForward,
-}
+/// The dates that the member with a calendar of its own may see: by more than a day, so that
+/// midnight makes no difference.
+pub(super) const RIGHT: &str = "+0";
+pub(super) const BACK: &str = "-3d";
+pub(super) const FORWARD: &str = "+3d";
 
 struct Writer {
     process: Process,
@@ -69,8 +57,8 @@ struct Writer {
 impl<'a> Writers<'a> {
     /// Creates a group without running members.
     pub(super) fn create(
-        hosts: &'a Hosts,
-        programs: Programs<'a>,
+        testbed: Testbed<'a>,
+        program: &'a Path,
         plan: &GroupPlan,
     ) -> Result<Self> {
         let voters = plan.voters;
@@ -80,8 +68,8 @@ impl<'a> Writers<'a> {
             state_dir.mount(&name(voter))?;
         }
         let writers = Self {
-            hosts,
-            programs,
+            testbed,
+            program,
             state_dir,
             group,
             voters,
@@ -89,50 +77,23 @@ impl<'a> Writers<'a> {
             writers: (0..MEMBERS).map(|_| None).collect(),
             started: 0,
         };
-        writers.set_calendar(Calendar::Right)?;
-        writers.init_voters()?;
+        writers.set_calendar(RIGHT)?;
+        testbed.init_voters(voters, |voter| writers.init_options(voter))?;
         Ok(writers)
     }
 
-    /// Returns the directory of all files of the group.
-    pub(super) fn state_dir(&self) -> &Path {
-        self.state_dir.path()
+    /// Returns the options of `voter init`.
+    fn init_options(&self, voter: usize) -> Vec<String> {
+        let off = ["--http", "off"].map(str::to_owned);
+        off.into_iter().chain(self.membership(voter)).collect()
     }
 
-    /// Returns the number of voters, which are the first members.
-    pub(super) fn voters(&self) -> usize {
-        self.voters
-    }
-
-    /// Returns the member with a calendar of its own.
-    pub(super) fn calendar_member(&self) -> usize {
-        self.calendar_member
-    }
-
-    /// Initialises all voters.
-    fn init_voters(&self) -> Result<()> {
-        let init = |voter| {
-            let mut command = self.init(voter);
-            command.arg("--new");
-            command
-        };
-        Ok(run_together((0..self.voters).map(init))?)
-    }
-
-    fn init(&self, voter: usize) -> Command {
-        let mut command = self.hosts.tied_command(voter);
-        command.arg(self.programs.hustings);
-        command.args(["voter", "init", "--http", "off"]);
-        self.membership(voter, &mut command);
-        command
-    }
-
-    /// Adds the options that identify a member, for any program that acts for it.
-    fn membership(&self, member: usize, command: &mut Command) {
+    /// Returns the options that identify a member, for any program that acts for it.
+    fn membership(&self, member: usize) -> Vec<String> {
         let (ttl, state) = (Duration::from_millis(TTL_MS), self.state_dir.disk(&name(member)));
-        command
-            .args(voting_member(&self.group, member, self.voters, ttl, &state))
-            .args(["--listen", "300ms"]);
+        let mut options = voting_member(&self.group, member, self.voters, ttl, &state);
+        options.extend(["--listen", "300ms"].map(str::to_owned));
+        options
     }
 
     fn calendar(&self) -> PathBuf {
@@ -168,9 +129,8 @@ impl Writers<'_> {
         self.started += 1;
         let log = format!("{}.{}.log", name(member), self.started);
         let log = self.state_dir.path().join(log);
-        let mut command = self.hosts.tied_command(member);
-        command.arg(self.programs.writer);
-        self.membership(member, &mut command);
+        let mut command = self.testbed.hosts.tied_command(member);
+        command.arg(self.program).args(self.membership(member));
         command.arg("--to").arg(self.state_dir.path());
         self.go_by_calendar(member, &mut command)?;
         command.stdout(Stdio::null()).stderr(File::create(&log)?);
@@ -196,14 +156,9 @@ impl Writers<'_> {
         Ok(Some((writer.process.id(), at)))
     }
 
-    /// Stops a member as soon as it has received one datagram and would receive the next, until the
-    /// returned value is dropped. Returns `None` if the member has no socket yet, or no longer.
-    pub(super) fn stall(&self, member: usize) -> Result<Option<StalledProcess>> {
-        let Some(writer) = &self.writers[member] else {
-            return Ok(None);
-        };
-        let place = SocketAddr::new(Family::V4.address(member), PORT);
-        StalledProcess::begin(self.hosts, member, writer.process.pid(), place)
+    /// Returns the process id of a member if it runs.
+    pub(super) fn pid(&self, member: usize) -> Option<Pid> {
+        Some(self.writers[member].as_ref()?.process.pid())
     }
 
     /// Waits for a member that received SIGTERM. A member that cannot end, because SIGSTOP has
@@ -219,33 +174,24 @@ impl Writers<'_> {
     /// Fills a voter's disk.
     pub(super) fn fill(&self, voter: usize) -> Result<()> {
         let mut file = File::create(self.state_dir.disk(&name(voter)).join("filler"))?;
-        loop {
-            match file.write_all(&[0; BLOCK_BYTES]) {
-                Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::StorageFull => return Ok(()),
-                Err(error) => return Err(error.into()),
+        let full = loop {
+            if let Err(error) = file.write_all(&[0; BLOCK_BYTES]) {
+                break error;
             }
-        }
+        };
+        ensure!(full.kind() == ErrorKind::StorageFull, "{full}");
+        Ok(())
     }
 
     pub(super) fn free(&self, voter: usize) -> Result<()> {
         Ok(fs::remove_file(self.state_dir.disk(&name(voter)).join("filler"))?)
     }
 
-    /// True if a voter's disk can be made to refuse writes.
-    pub(super) fn disks_can_refuse(&self) -> bool {
-        self.state_dir.disks_can_refuse()
-    }
-
     /// Makes every write to a voter's file fail, also by a process that has it open. ext4 does that
     /// for immutable files. Remounting read-only is not possible while a file is open for writing.
-    pub(super) fn refuse_writes(&self, voter: usize) -> Result<()> {
-        run(Command::new("chattr").arg("+i").arg(self.promise(voter)))?;
-        Ok(())
-    }
-
-    pub(super) fn accept_writes(&self, voter: usize) -> Result<()> {
-        run(Command::new("chattr").arg("-i").arg(self.promise(voter)))?;
+    pub(super) fn refuse_writes(&self, voter: usize, refused: bool) -> Result<()> {
+        let change = if refused { "+i" } else { "-i" };
+        run(Command::new("chattr").arg(change).arg(self.promise(voter)))?;
         Ok(())
     }
 
@@ -256,13 +202,12 @@ impl Writers<'_> {
 
     /// Initialises a voter that lost its file. The voter must not run.
     pub(super) fn replace(&self, voter: usize) -> Result<()> {
-        let mut init = self.init(voter);
+        let mut init = self.testbed.hosts.tied_command(voter);
+        init.arg(self.testbed.program).args(["voter", "init"]).args(self.init_options(voter));
         self.go_by_calendar(voter, &mut init)?;
         run(&mut init)?;
-        match self.promise(voter).exists() {
-            true => Ok(()),
-            false => Err("`voter init` succeeds without a file".into()),
-        }
+        ensure!(self.promise(voter).exists(), "`voter init` succeeds without a file");
+        Ok(())
     }
 
     /// Returns the content of a voter's file.
@@ -276,13 +221,7 @@ impl Writers<'_> {
     }
 
     /// Sets the calendar of the one member that has its own.
-    pub(super) fn set_calendar(&self, calendar: Calendar) -> Result<()> {
-        let ahead = match calendar {
-            Calendar::Right => "+0",
-            // More than a day, so that midnight makes no difference.
-            Calendar::SetBack => "-3d",
-            Calendar::SetForward => "+3d",
-        };
+    pub(super) fn set_calendar(&self, ahead: &str) -> Result<()> {
         // The rename is atomic, because a process may read the file at any time.
         let new = self.state_dir.path().join("calendar.new");
         fs::write(&new, ahead)?;
@@ -304,7 +243,8 @@ impl Writers<'_> {
         };
         let read = || fs::read_to_string(&writer.log).unwrap_or_default();
         let logged = poll(LOGS_WITHIN, || read().lines().any(&is_it).then_some(()));
-        logged.ok_or_else(|| format!("{} does not log {what}: {}", name(member), read()).into())
+        ensure!(logged.is_some(), "{} does not log {what}: {}", name(member), read());
+        Ok(())
     }
 
     /// True if the member's current process has logged a line for which `is_it` holds.
@@ -338,14 +278,9 @@ impl Writers<'_> {
         beliefs.max_by_key(|(_, asked)| *asked)
     }
 
-    /// Waits until a member holds tenure later than `since`. Returns that time.
-    pub(super) fn held_after(&self, since: u64, patience: Duration) -> Option<u64> {
-        poll(patience, || self.holder().map(|(_, at)| at).filter(|at| *at > since))
-    }
-
-    /// Keeps the files of the group.
-    pub(super) fn keep(&mut self) {
-        self.state_dir.keep();
+    /// Waits until a member holds tenure later than `since`. Returns the member and that time.
+    pub(super) fn held_after(&self, since: u64, patience: Duration) -> Option<(usize, u64)> {
+        poll(patience, || self.holder().filter(|(_, at)| *at > since))
     }
 
     /// Ends all members.
@@ -369,11 +304,8 @@ fn last_line(path: &Path) -> Option<String> {
 
 /// Returns the path of the library that sets a process's calendar.
 fn library() -> Result<PathBuf> {
-    for entry in fs::read_dir("/usr/lib")? {
-        let library = entry?.path().join("faketime/libfaketime.so.1");
-        if library.exists() {
-            return Ok(library);
-        }
-    }
-    Err("there is no libfaketime below /usr/lib: install the package faketime".into())
+    let directories = fs::read_dir("/usr/lib")?.flatten();
+    let mut libraries = directories.map(|it| it.path().join("faketime/libfaketime.so.1"));
+    let missing = "there is no libfaketime below /usr/lib: install the package faketime";
+    Ok(libraries.find(|it| it.exists()).ok_or(missing)?)
 }

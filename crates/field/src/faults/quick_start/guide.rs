@@ -1,6 +1,6 @@
 //! The commands that the guide tells a new user to type, and the output that it shows.
 
-use super::{NAMES, require};
+use super::NAMES;
 use crate::Result;
 
 const QUICK_START: &str = include_str!("../../../../../docs/src/quick-start.md");
@@ -42,11 +42,9 @@ impl Step {
     /// Fails unless `printed` is the output that the guide shows, apart from names and numbers.
     pub(super) fn require_shown(&self, printed: &str) -> Result<()> {
         let is_shown = shapes(printed.lines()) == shapes(self.prints.iter().copied());
-        require(is_shown, || {
-            let shown = self.prints.join("\n");
-            let command = self.command;
-            format!("{command} printed\n{printed}\nand the quick start shows\n{shown}")
-        })
+        let (command, shown) = (self.command, self.prints.join("\n"));
+        ensure!(is_shown, "{command} printed\n{printed}\nand the quick start shows\n{shown}");
+        Ok(())
     }
 
     /// True if the guide shows this line, apart from names and numbers.

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use hustings_testkit::{Line, Outcome, Processes};
 use rustix::process::Signal;
 
-use super::guide::Step;
-use super::{NAMES, require};
+use super::{NAMES, guide};
 use crate::Result;
 use crate::testbed::Testbed;
 
@@ -32,13 +31,12 @@ impl<'a> Shell<'a> {
     }
 
     /// Runs a command of the guide and compares its output with the guide. Returns the output.
-    pub(super) fn follow(&self, step: &Step) -> Result<String> {
-        let outcome = Outcome::of(&mut self.command(step.command)?)?;
-        require(outcome.code == Some(0) && outcome.said.is_empty(), || {
-            format!("{} ended with {:?}: {}", step.command, outcome.code, outcome.said)
-        })?;
-        step.require_shown(&outcome.printed)?;
-        Ok(outcome.printed)
+    pub(super) fn follow(&self, command: &str) -> Result<String> {
+        let Outcome { code, printed, said } = Outcome::of(&mut self.command(command)?)?;
+        let is_done = code == Some(0) && said.is_empty();
+        ensure!(is_done, "{command} ended with {code:?}: {said}");
+        guide::step(command)?.require_shown(&printed)?;
+        Ok(printed)
     }
 
     /// Returns a command that runs `line` as a shell of this host would. The shell replaces itself
@@ -96,35 +94,33 @@ impl ReadPrograms {
         leaders: &[usize],
         patience: Duration,
     ) -> Result<usize> {
-        let until = Instant::now() + patience;
-        loop {
-            let agreed =
-                |&&leader: &&usize| who.iter().all(|&it| self.named_by(it) == Some(leader));
-            if let Some(&leader) = leaders.iter().find(agreed) {
-                return Ok(leader);
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            match self.processes.next_line(left) {
-                Some(line) => self.lines.push(line),
-                None => {
-                    let printed = who.iter().flat_map(|&host| self.lines(host));
-                    let printed: Vec<&str> = printed.collect();
-                    return Err(format!(
-                        "hosts {who:?} do not name one of {leaders:?} within {patience:?}:\n{}",
-                        printed.join("\n")
-                    )
-                    .into());
-                }
-            }
-        }
+        let agreed = |it: &Self| {
+            let is_named =
+                |leader: &&usize| who.iter().all(|&by| it.named_by(by) == Some(**leader));
+            leaders.iter().find(is_named).copied()
+        };
+        self.until(patience, agreed).ok_or_else(|| {
+            let printed: Vec<&str> = who.iter().flat_map(|&host| self.lines(host)).collect();
+            let printed = printed.join("\n");
+            format!("hosts {who:?} do not name one of {leaders:?} within {patience:?}:\n{printed}")
+                .into()
+        })
     }
 
     /// Collects lines for `span`.
     pub(super) fn listen_for(&mut self, span: Duration) {
-        let until = Instant::now() + span;
-        let left = || until.saturating_duration_since(Instant::now());
-        while let Some(line) = self.processes.next_line(left()) {
-            self.lines.push(line);
+        self.until::<()>(span, |_| None);
+    }
+
+    /// Collects lines until `look` returns a value, for at most `patience`.
+    fn until<T>(&mut self, patience: Duration, look: impl Fn(&Self) -> Option<T>) -> Option<T> {
+        let until = Instant::now() + patience;
+        loop {
+            if let Some(found) = look(self) {
+                return Some(found);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            self.lines.push(self.processes.next_line(left)?);
         }
     }
 

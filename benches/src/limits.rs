@@ -1,5 +1,5 @@
-//! Holds `hustings-benches` to its limits, for `cargo xtask bench`: the simulator against a plain
-//! hand-written loop, in one run.
+//! Holds the simulator to its limits, for `cargo xtask bench`: also against a plain hand-written
+//! loop, in one run.
 //!
 //! The limits are on:
 //! - CPU time per message as a ratio, because times alone say little on a busy machine;
@@ -10,12 +10,19 @@
 //! - CPU seconds of draws on Wagner's ring and of their exact tables;
 //! - CPU seconds of council elections: their curves, a round of a million hosts, and an election of
 //!   a billion as aggregate counts.
+//!
+//! What is counted in instructions or bytes runs as a process of its own.
 
 use std::error::Error;
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::hint::black_box;
+use std::process::Command;
+
+use crate::{compare, councils, elections, timed};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// The most by which the simulator may be slower than the skeleton.
+const MOST_RATIO: f64 = 2.0;
 
 /// The workloads whose instructions are counted, and the most that a message may cost in the
 /// simulator.
@@ -51,6 +58,8 @@ const LITTLE_LOSS: f64 = 0.01;
 const MUCH_LOSS: f64 = 0.4;
 /// K of the report's first round.
 const FIRST_K: u32 = 7;
+/// The number of elections per point of Figure 5, as in the report.
+const RUNS_OF_FIGURE: u64 = 1_000;
 /// The most CPU seconds of all simulations of Figure 5, on one core.
 const MOST_SECONDS_OF_FIGURE: f64 = 60.0;
 /// The most megabytes and CPU seconds of a probabilistic election of a million members.
@@ -65,7 +74,7 @@ const RING: u32 = 64;
 const RING_DRAWS: u32 = 10_000;
 const MOST_SECONDS_DRAWS: f64 = 10.0;
 /// The largest ring of the exact tables, and the CPU seconds that all tables may take.
-const RING_TABLES: u32 = 1_000;
+const RING_TABLES: usize = 1_000;
 const MOST_SECONDS_TABLES: f64 = 5.0;
 
 /// The CPU seconds that the curves of council elections may take, all algorithms.
@@ -79,20 +88,10 @@ const TALLIED: u64 = 1_000_000_000;
 const TALLIES: u64 = 100_000;
 const MOST_MICROS_TALLY: f64 = 100.0;
 
-fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run() -> Result<()> {
-    println!("\nCPU time per delivered message, set-up included (at most 2 x):");
-    let ratios =
-        Command::new(beside_this("hustings-benches")?).args(["--at-most", "2"]).status()?;
+/// Measures everything, and prints it beside the limits. Fails if one is exceeded.
+pub(crate) fn run() -> Result<()> {
+    println!("\nCPU time per delivered message, set-up included (at most {MOST_RATIO} x):");
+    let is_fast_enough = compare(MOST_RATIO);
     println!("\nInstructions per delivered message, set-up included:");
     println!("{:<14} {:>8} {:>10} {:>8}", "workload", "skeleton", "simulator", "at most");
     let mut exceeded = Vec::new();
@@ -100,25 +99,22 @@ fn run() -> Result<()> {
         let skeleton = instructions(workload, "skeleton")?;
         let simulator = instructions(workload, "world")?;
         println!("{workload:<14} {skeleton:>8.1} {simulator:>10.1} {most:>8}");
-        if simulator > most {
-            exceeded.push(format!("{workload}: {simulator:.1} instructions a message"));
-        }
+        let excess = format!("{workload}: {simulator:.1} instructions a message");
+        exceeded.extend((simulator > most).then_some(excess));
     }
     let [_, kilobytes] = measure("one w1-all-1e6 world 1")?;
     let peak = (kilobytes / 1024.0).floor();
     println!("\nMemory, a million members, all initiating: {peak} MB (at most {MOST_MEGABYTES})");
-    if peak > MOST_MEGABYTES {
-        exceeded.push(format!("{peak} MB"));
-    }
+    exceeded.extend((peak > MOST_MEGABYTES).then(|| format!("{peak} MB")));
     announcing(&mut exceeded)?;
     drawing(&mut exceeded)?;
-    figure(&mut exceeded)?;
-    rings(&mut exceeded)?;
-    councils(&mut exceeded)?;
+    figure(&mut exceeded);
+    rings(&mut exceeded);
+    councils(&mut exceeded);
     if !exceeded.is_empty() {
         return Err(format!("over the limit: {}", exceeded.join(", ")).into());
     }
-    if !ratios.success() {
+    if !is_fast_enough {
         return Err("the simulator is too slow beside the skeleton, see above".into());
     }
     Ok(())
@@ -142,27 +138,16 @@ fn announcing(exceeded: &mut Vec<String>) -> Result<()> {
             "delay {delay:>3} ms: {:.0} MB, a member's share {beyond:.1} bytes beyond its state of {state} (at most {MOST_BYTES_BEYOND})",
             peak / 1e6,
         );
-        if beyond > MOST_BYTES_BEYOND {
-            exceeded.push(format!(
-                "{beyond:.1} bytes a member beyond its state with delays of {delay} ms"
-            ));
-        }
+        let excess =
+            format!("{beyond:.1} bytes a member beyond its state with delays of {delay} ms");
+        exceeded.extend((beyond > MOST_BYTES_BEYOND).then_some(excess));
     }
-    let nanos = |members: u32| {
-        least(|| {
-            let [_, _, nanos, _] = measure(&format!("elect {members} {QUICK_MS} 1"))?;
-            Ok(nanos / f64::from(members))
-        })
-    };
-    let (smaller, larger) = (nanos(SMALLER)?, nanos(LARGER)?);
-    let growth = larger / smaller;
     println!("\nCPU time per member of the same election, delay {QUICK_MS} ms, set-up included:");
-    println!(
-        "{smaller:.0} ns of {SMALLER}, {larger:.0} ns of {LARGER}: {growth:.2} x (at most {MOST_GROWTH} x)"
-    );
-    if growth > MOST_GROWTH {
-        exceeded.push(format!("{growth:.2} x the time per member at ten times the members"));
-    }
+    let growth = growth([SMALLER, LARGER], |members| {
+        let [_, _, nanos, _] = measure(&format!("elect {members} {QUICK_MS} 1"))?;
+        Ok(nanos / f64::from(members))
+    })?;
+    exceeded.extend(growth.map(|it| format!("{it} the time per member at ten times the members")));
     Ok(())
 }
 
@@ -192,29 +177,21 @@ fn drawing(exceeded: &mut Vec<String>) -> Result<()> {
             }
         }
     }
-    let nanos = |members: u32| {
-        least(|| {
-            let [messages, _, nanos, _] =
-                measure(&format!("draw {members} {members} {LITTLE_LOSS} 1"))?;
-            Ok(nanos / messages)
-        })
-    };
-    let (fewer, more) = (nanos(FEWER_DRAWN)?, nanos(MORE_DRAWN)?);
-    let growth = more / fewer;
     println!("\nCPU time per message where K = N, set-up included:");
-    println!(
-        "{fewer:.0} ns of {FEWER_DRAWN}, {more:.0} ns of {MORE_DRAWN}: {growth:.2} x (at most {MOST_GROWTH} x)"
-    );
-    if growth > MOST_GROWTH {
-        exceeded
-            .push(format!("{growth:.2} x the time per message where four times as many are drawn"));
-    }
+    let growth = growth([FEWER_DRAWN, MORE_DRAWN], |members| {
+        let [messages, _, nanos, _] =
+            measure(&format!("draw {members} {members} {LITTLE_LOSS} 1"))?;
+        Ok(nanos / messages)
+    })?;
+    let by = "the time per message where four times as many are drawn";
+    exceeded.extend(growth.map(|it| format!("{it} {by}")));
     Ok(())
 }
 
 /// Prints the cost of Figure 5 of the report; adds what is over the limit.
-fn figure(exceeded: &mut Vec<String>) -> Result<()> {
-    let (points, seconds) = timed("figure")?;
+fn figure(exceeded: &mut Vec<String>) {
+    let (points, nanos) = timed(|| elections::figure_5(RUNS_OF_FIGURE));
+    let seconds = nanos / 1e9;
     println!(
         "\nFigure 5 of the report, (a) to (i), by `hash` and by `delay`, 1,000 elections a point:"
     );
@@ -223,46 +200,41 @@ fn figure(exceeded: &mut Vec<String>) -> Result<()> {
         "{points} points: {seconds:.1} s CPU on one core (at most {MOST_SECONDS_OF_FIGURE}): {}",
         verdict(is_met)
     );
-    if !is_met {
-        exceeded.push(format!("{seconds:.1} s for Figure 5"));
-    }
-    Ok(())
+    exceeded.extend((!is_met).then(|| format!("{seconds:.1} s for Figure 5")));
 }
 
 /// Prints the cost of draws on Wagner's ring and of their tables; adds what is over the limit.
-fn rings(exceeded: &mut Vec<String>) -> Result<()> {
-    let (elected, seconds) = timed(&format!("ring {RING} {RING_DRAWS} 1"))?;
+fn rings(exceeded: &mut Vec<String>) {
+    let (elected, nanos) = timed(|| elections::on_ring(RING, RING_DRAWS, 1));
     println!("\n{RING_DRAWS} draws on Wagner's ring of {RING}, {elected} with a leader:");
-    exceeded.extend(held("draws on Wagner's ring", seconds, MOST_SECONDS_DRAWS, "s CPU"));
-    let (_, seconds) = timed(&format!("ring-tables {RING_TABLES}"))?;
+    exceeded.extend(held("draws on Wagner's ring", nanos / 1e9, MOST_SECONDS_DRAWS, "s CPU"));
+    let (_, nanos) = timed(|| black_box(elections::ring_tables(RING_TABLES)));
     println!(
         "Exact tables of rings of up to {RING_TABLES}, both comparisons, with and without a limit on equal stages:"
     );
-    exceeded.extend(held("tables of Wagner's ring", seconds, MOST_SECONDS_TABLES, "s CPU"));
-    Ok(())
+    exceeded.extend(held("tables of Wagner's ring", nanos / 1e9, MOST_SECONDS_TABLES, "s CPU"));
 }
 
 /// Prints the cost of council elections; adds what is over the limit.
-fn councils(exceeded: &mut Vec<String>) -> Result<()> {
-    let (points, seconds) = timed("council-curves")?;
+fn councils(exceeded: &mut Vec<String>) {
+    let (points, nanos) = timed(councils::curves);
     println!(
         "\nT and N of council elections, n = 10 to 100,000, all algorithms, with the best c and by estimates, {points} points:"
     );
-    exceeded.extend(held("curves of councils", seconds, MOST_SECONDS_CURVES, "s CPU"));
+    exceeded.extend(held("curves of councils", nanos / 1e9, MOST_SECONDS_CURVES, "s CPU"));
     let mut slowest: f64 = 0.0;
     for seed in 1..=SEEDS {
-        let (rounds, seconds) = timed(&format!("council-hosts {COUNCIL_HOSTS} {seed}"))?;
-        slowest = slowest.max(seconds / rounds);
+        let (rounds, nanos) = timed(|| councils::by_hosts(COUNCIL_HOSTS, seed));
+        slowest = slowest.max(nanos / 1e9 / rounds as f64);
     }
     println!(
         "A council of {COUNCIL_HOSTS} hosts, each simulated, a round, set-up included, the slowest of {SEEDS} seeds:"
     );
     exceeded.extend(held("a round of a council", slowest, MOST_SECONDS_ROUND, "s CPU"));
-    let (councils, seconds) = timed(&format!("council-tallies {TALLIED} {TALLIES}"))?;
+    let (councils, nanos) = timed(|| councils::by_tallies(TALLIED, TALLIES));
     println!("A council of {TALLIED} hosts by tallies, the mean of {councils} elections:");
-    let micros = seconds / TALLIES as f64 * 1e6;
+    let micros = nanos / TALLIES as f64 / 1e3;
     exceeded.extend(held("a council by tallies", micros, MOST_MICROS_TALLY, "us CPU"));
-    Ok(())
 }
 
 fn verdict(is_met: bool) -> &'static str {
@@ -276,18 +248,21 @@ fn held(what: &str, taken: f64, most: f64, unit: &str) -> Option<String> {
     (!is_met).then(|| format!("{taken:.2} {unit} for {what}"))
 }
 
-/// Returns the least of several measurements.
-fn least(measurement: impl Fn() -> Result<f64>) -> Result<f64> {
-    let mut best = f64::INFINITY;
-    for _ in 0..REPEAT {
-        best = best.min(measurement()?);
+/// Times groups of two sizes, and prints the growth from one to the other; returns it if it is over
+/// the limit. The least of several times counts.
+fn growth(sizes: [u32; 2], nanos: impl Fn(u32) -> Result<f64>) -> Result<Option<String>> {
+    let mut best = [f64::INFINITY; 2];
+    for (size, best) in sizes.into_iter().zip(&mut best) {
+        for _ in 0..REPEAT {
+            *best = best.min(nanos(size)?);
+        }
     }
-    Ok(best)
-}
-
-/// Returns a file in the directory of this program: cargo builds both into the same.
-fn beside_this(name: &str) -> Result<PathBuf> {
-    Ok(std::env::current_exe()?.with_file_name(name))
+    let ([few, many], [smaller, larger]) = (sizes, best);
+    let growth = larger / smaller;
+    println!(
+        "{smaller:.0} ns of {few}, {larger:.0} ns of {many}: {growth:.2} x (at most {MOST_GROWTH} x)"
+    );
+    Ok((growth > MOST_GROWTH).then(|| format!("{growth:.2} x")))
 }
 
 /// Counts instructions per message, by the difference of two runs.
@@ -299,12 +274,13 @@ fn instructions(workload: &str, side: &str) -> Result<f64> {
 
 /// Returns the messages delivered and the instructions spent in a run of about `messages`.
 fn count(workload: &str, side: &str, messages: u64) -> Result<(f64, f64)> {
-    let profile = beside_this("callgrind.out")?;
+    let program = std::env::current_exe()?;
+    let profile = program.with_file_name("callgrind.out");
     let mut command = Command::new("valgrind");
     command
         .arg("--tool=callgrind")
         .arg(format!("--callgrind-out-file={}", profile.display()))
-        .arg(beside_this("hustings-benches")?)
+        .arg(program)
         .args(["one", workload, side, &messages.to_string()]);
     let [delivered, _] = numbers(&mut command)?;
     let written = std::fs::read_to_string(&profile)?;
@@ -313,16 +289,9 @@ fn count(workload: &str, side: &str, messages: u64) -> Result<(f64, f64)> {
     Ok((delivered, total.trim().parse()?))
 }
 
-/// Runs the benches with these arguments, separated by blanks. Returns the first number that they
-/// print, and the second, CPU time, in seconds.
-fn timed(arguments: &str) -> Result<(f64, f64)> {
-    let [first, nanos] = measure(arguments)?;
-    Ok((first, nanos / 1e9))
-}
-
-/// Runs the benches with these arguments, separated by blanks. Returns the numbers that they print.
+/// Runs this program with these arguments, separated by blanks. Returns the numbers that it prints.
 fn measure<const N: usize>(arguments: &str) -> Result<[f64; N]> {
-    numbers(Command::new(beside_this("hustings-benches")?).args(arguments.split(' ')))
+    numbers(Command::new(std::env::current_exe()?).args(arguments.split(' ')))
 }
 
 /// Returns the numbers that a program prints.
