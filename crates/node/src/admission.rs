@@ -148,7 +148,7 @@ impl Admission {
         }
         let known = context.peers.get(sender.id);
         let is_copy =
-            known.is_some_and(|it| it.address == address && it.incarnation == sender.incarnation());
+            known.is_some_and(|it| it.address == address && it.incarnation == sender.incarnation);
         if is_copy && frame.to_all {
             emit.counters.copies += 1;
         } else {
@@ -157,10 +157,7 @@ impl Admission {
                 self.answer_past(sender, address, context, emit);
             }
         }
-        match is_copy {
-            true => Verdict::Copy { place: address },
-            false => Verdict::Refused,
-        }
+        if is_copy { Verdict::Copy { place: address } } else { Verdict::Refused }
     }
 
     /// Judges a broadcast that other members relayed. The seal proves that each relay is a member
@@ -236,7 +233,7 @@ impl Admission {
         context: &Context,
         emit: &mut Emit,
     ) -> bool {
-        let (of, incarnation) = (sender.id, sender.incarnation());
+        let (of, incarnation) = (sender.id, sender.incarnation);
         let is_dead = context.partial_view().is_some_and(|it| it.has_buried(of, incarnation));
         if is_dead && self.is_time_to_answer_past(context.now) {
             let dead = Body::Dead { of, incarnation: incarnation.0 };
@@ -256,14 +253,14 @@ impl Admission {
         context: &Context,
         emit: &mut Emit,
     ) {
-        let Some(later) = self.replay_window.stale_incarnation(sender.id, sender.incarnation())
+        let Some(later) = self.replay_window.stale_incarnation(sender.id, sender.incarnation)
         else {
             return;
         };
         let known = context.peers.get(sender.id);
         let (process, heard_at) =
             known.map_or((later, address), |it| (it.process_incarnation, it.address));
-        if process != sender.process_incarnation() && self.is_time_to_answer_past(context.now) {
+        if process != sender.process_incarnation && self.is_time_to_answer_past(context.now) {
             let stale_incarnation = Body::StaleIncarnation {
                 of: sender.id,
                 incarnation: later.0,
@@ -419,8 +416,8 @@ fn notify_former_address(
 ) {
     let stale_incarnation = Body::StaleIncarnation {
         of: sender.id,
-        incarnation: sender.incarnation().0,
-        process_incarnation: sender.process_incarnation().0,
+        incarnation: sender.incarnation.0,
+        process_incarnation: sender.process_incarnation.0,
         elsewhere: Some(address),
     };
     emit.send_to(context, sender.id, Route::To(former), &stale_incarnation);

@@ -279,7 +279,7 @@ impl CouncilRole {
         }
         self.act(context, emit);
         if let Self::Centre(centre) = self {
-            centre.look(context.now, &context.config.name);
+            centre.look(context.now);
             if centre.has_news(context.now) {
                 publish(centre, context);
             }
@@ -319,7 +319,7 @@ impl CouncilRole {
             Self::Centre(centre) => match postcard::from_bytes::<Terms>(terms) {
                 Ok(terms) => {
                     let other = context.describe(sender.id);
-                    if centre.meet(other, (&message, terms.yields), &context.config.name) {
+                    if centre.meet(other, &message, terms.yields) {
                         publish(centre, context);
                     }
                 }
@@ -440,7 +440,7 @@ impl CouncilRole {
                 host.publish_seat(context.now, context.peers.describe(centre));
             }
             Self::Centre(centre) => {
-                centre.note(context.now, change, &context.config.name);
+                centre.note(context.now, change);
                 publish(centre, context);
             }
         }

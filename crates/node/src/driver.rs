@@ -86,19 +86,17 @@ pub trait ElectionDriver<O = ElectionOutcome>: Send {
     fn take_effects(&mut self) -> Vec<Effect<O>>;
 }
 
-/// Reads the followers that a message of an established leader claims.
-pub type FollowerCounter<P> = fn(&<P as Protocol>::Message) -> Option<u16>;
-
 /// The driver of a member that runs `P`.
 pub struct Driver<P: Protocol> {
     protocol: P,
     world: DriverIo<P>,
     /// Translates a hint into a request; none if the protocol takes no hints.
-    hint_to_request: Option<fn(Hint) -> P::Request>,
+    pub(crate) hint_to_request: Option<fn(Hint) -> P::Request>,
     /// Reads the loss that the protocol has measured; none if it measures none.
-    measures: Option<fn(&P) -> Option<f64>>,
-    /// Reads the followers that a leader's message claims; none if no message claims any.
-    counts_followers: Option<FollowerCounter<P>>,
+    pub(crate) measures: Option<fn(&P) -> Option<f64>>,
+    /// Reads the followers that a message of an established leader claims; none if no message
+    /// claims any.
+    pub(crate) counts_followers: Option<fn(&P::Message) -> Option<u16>>,
 }
 
 /// The state behind the driver's implementation of [`Io`].
@@ -144,21 +142,6 @@ where
             measures: None,
             counts_followers: None,
         }
-    }
-
-    /// Passes hints to the protocol, as its requests.
-    pub fn with_hints(self, hint_to_request: fn(Hint) -> P::Request) -> Self {
-        Self { hint_to_request: Some(hint_to_request), ..self }
-    }
-
-    /// Reads the measured loss with `measures`.
-    pub fn measuring(self, measures: fn(&P) -> Option<f64>) -> Self {
-        Self { measures: Some(measures), ..self }
-    }
-
-    /// Reads the followers that a leader's message claims with `counts_followers`.
-    pub fn counting_followers(self, counts_followers: FollowerCounter<P>) -> Self {
-        Self { counts_followers: Some(counts_followers), ..self }
     }
 
     fn step(&mut self, now: Instant, input: Input<P>) {

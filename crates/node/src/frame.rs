@@ -75,8 +75,11 @@ pub struct Sender<'a> {
     pub name: &'a str,
     /// The member's identity.
     pub id: MemberId,
-    incarnation: u64,
-    process_incarnation: u64,
+    /// The member's current incarnation.
+    pub incarnation: Incarnation,
+    /// The first incarnation of the member's process. It distinguishes two processes that use one
+    /// name.
+    pub process_incarnation: Incarnation,
     /// The port at which the member receives unicasts and links. Its address is the frame's source
     /// address.
     pub port: u16,
@@ -85,23 +88,12 @@ pub struct Sender<'a> {
 impl<'a> Sender<'a> {
     /// The sender `name` whose process began with `incarnation`.
     pub fn new(name: &'a str, id: MemberId, incarnation: Incarnation, port: u16) -> Self {
-        Self { name, id, incarnation: incarnation.0, process_incarnation: incarnation.0, port }
+        Self { name, id, incarnation, process_incarnation: incarnation, port }
     }
 
     /// The same sender, with a process that began with `process_incarnation`.
     pub fn with_process_incarnation(self, process_incarnation: Incarnation) -> Self {
-        Self { process_incarnation: process_incarnation.0, ..self }
-    }
-
-    /// The sender's current incarnation.
-    pub fn incarnation(&self) -> Incarnation {
-        Incarnation(self.incarnation)
-    }
-
-    /// The first incarnation of the sender's process. It distinguishes two processes that use one
-    /// name.
-    pub fn process_incarnation(&self) -> Incarnation {
-        Incarnation(self.process_incarnation)
+        Self { process_incarnation, ..self }
     }
 }
 

@@ -35,6 +35,7 @@ use leader_probe::LeaderProbe;
 const TELLERS: u64 = 16;
 
 /// What a member does to find out whether others are there.
+#[derive(Default)]
 pub(crate) struct Liveness {
     /// The open ping to the leader.
     ping: Option<LeaderPing>,
@@ -54,7 +55,7 @@ impl Liveness {
             }
             _ => None,
         };
-        Self { ping: None, probe, isolation: Isolation::default(), down_report: None }
+        Self { probe, ..Self::default() }
     }
 
     /// Takes the member that another member reports dead, if it has not been checked yet.
@@ -74,8 +75,8 @@ impl Liveness {
                 if ends_ping || ends_probe {
                     emit.raise(Event::Proven {
                         id: sender.id,
-                        incarnation: sender.incarnation(),
-                        process: sender.process_incarnation(),
+                        incarnation: sender.incarnation,
+                        process: sender.process_incarnation,
                         place: heard.address,
                     });
                 }
@@ -141,11 +142,11 @@ impl Component for Liveness {
                 leader_ping::begin(&mut self.ping, *id, *round_trip, context, emit);
             }
             Event::Timeout => {
-                let is_over = |it: &mut LeaderPing| it.is_over(context.now);
+                let is_over = |it: &mut LeaderPing| it.until <= context.now;
                 if let Some(ping) = self.ping.take_if(is_over)
-                    && context.follows(ping.of())
+                    && context.follows(ping.of)
                 {
-                    self.leader_is_dead(ping.of(), context, emit);
+                    self.leader_is_dead(ping.of, context, emit);
                 }
                 self.isolation.on_timeout(context, emit);
             }
@@ -161,7 +162,7 @@ impl Component for Liveness {
     }
 
     fn next_timeout(&self) -> Option<Instant> {
-        let ping = self.ping.as_ref().map(LeaderPing::due);
+        let ping = self.ping.as_ref().map(|it| it.until);
         let probe = self.probe.as_ref().and_then(LeaderProbe::due);
         [ping, probe, self.isolation.due()].into_iter().flatten().min()
     }
@@ -171,7 +172,7 @@ impl Component for Liveness {
 impl Liveness {
     /// Returns the number that the answer to the open ping must contain.
     pub(crate) fn challenge(&self) -> Option<u64> {
-        self.ping.as_ref().map(LeaderPing::challenge)
+        self.ping.as_ref().map(|it| it.challenge)
     }
 
     /// Reports the leader dead to all.

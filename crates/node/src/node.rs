@@ -37,7 +37,7 @@ use crate::identity::{Incarnation, group_id, member_id};
 use crate::liveness::Liveness;
 use crate::membership::Members;
 pub use crate::membership::PartialViewStatus;
-use crate::multicast_probe::{MulticastProbe, MulticastVerdict};
+use crate::multicast_probe::MulticastProbe;
 use crate::peer_table::{Channel, PeerTable};
 use crate::record::Recorder;
 use crate::seal::{Key, Keyring, Rejected};
@@ -129,10 +129,7 @@ impl Node {
         let me = Candidate { priority: config.priority, id: member_id(member) };
         let incarnation = entropy.begin_incarnation();
         let public = [Key::public(&config.name)];
-        let keys = match config.keys.is_empty() {
-            true => &public[..],
-            false => &config.keys,
-        };
+        let keys = if config.keys.is_empty() { &public[..] } else { &config.keys };
         let keyring = Keyring::new(&config.name, me.id, &keys[0], &keys[1..]);
         let tenure = Tenure::new(authority, in_flight);
         let context = Context {
@@ -457,11 +454,11 @@ impl Node {
     }
 
     fn note_sender(&mut self, frame: &Frame<'_>, from: (SocketAddr, Channel), is_new: bool) {
-        let noted = self.context.note_frame(frame, from, is_new);
-        if noted.has_moved {
+        let (has_moved, misses_some) = self.context.note_frame(frame, from, is_new);
+        if has_moved {
             self.raise(&Event::PeerMoved); // it may be a voter, which the last will must reach
         }
-        if noted.verdict == MulticastVerdict::SomeAreMissed {
+        if misses_some {
             self.raise(&Event::MembershipNeeded);
         }
     }

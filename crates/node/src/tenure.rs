@@ -22,7 +22,7 @@ mod refusals;
 mod stand_aside;
 mod tenure_status;
 #[cfg(test)]
-mod test_access;
+mod tests;
 mod transfer;
 mod voter;
 mod voter_latency;
@@ -39,7 +39,7 @@ use crate::authority::LastWill;
 use crate::authority::in_flight::InFlight;
 use crate::authority::quorum::Act;
 use crate::authority::{Authority, LeaseEvent, LeaseWatch};
-use crate::control::Resignation;
+use crate::control::{Resignation, Told};
 use crate::frame::{Body, Sender};
 use crate::leadership::Mode;
 use crate::node::{
@@ -210,7 +210,8 @@ impl Component for Tenure {
             Event::Paused(span) => self.note_pause(*span, context),
             Event::PeerMoved => self.word_last_words(context, emit),
             Event::UnprovenHolder { member, fence, address } => {
-                self.report_unproven_claim(member, *fence, *address);
+                let (member, fence, address) = (member.clone(), *fence, *address);
+                self.tell_query(Told::Unproven { member, fence, address });
             }
             Event::GiveUpTenure => self.resign_tenure(context, emit),
             Event::DisownTenure => self.disown_tenure(context),
@@ -229,9 +230,9 @@ impl Component for Tenure {
             self.transfer_grace.map(|it| it.until),
             self.receives_transfer_until,
             self.explain_at,
-            self.stand_aside.due(),
-            self.transfer.as_ref().and_then(Transfer::due),
-            self.pending_lookups.iter().map(PendingLookup::due).min(),
+            self.stand_aside.ends_at,
+            self.transfer.as_ref().and_then(|it| it.until),
+            self.pending_lookups.iter().map(|it| it.again_at.min(it.until)).min(),
         ];
         times.into_iter().flatten().min()
     }
@@ -268,7 +269,8 @@ impl Tenure {
                     self.on_transfer_taken(sender.id, fence, context, emit);
                     self.note_transferee(sender.id, fence, emit);
                 } else {
-                    self.report_other_voter_list(sender.name, Some(fence), lasts_ns > 0);
+                    let (member, holds) = (sender.name.to_owned(), lasts_ns > 0);
+                    self.tell_query(Told::Another { member, fence: Some(fence), holds });
                     if lasts_ns > 0 {
                         self.note_other_holder(sender, context);
                     }
@@ -398,7 +400,7 @@ impl Tenure {
         let mut voters = self.voters.iter_mut();
         if let Some(voter) = voters.find(|it| it.id == sender.id) {
             voter.heard = Some(context.now);
-            if let Some(took) = voter.asked.answered(context.now, Some(sender.incarnation())) {
+            if let Some(took) = voter.asked.answered(context.now, Some(sender.incarnation)) {
                 self.check_voter_latency(took, context);
             }
         }

@@ -240,7 +240,7 @@ impl Admission {
             emit.counters.unproven += 1;
             return;
         }
-        let key = (frame.sender.id, frame.sender.process_incarnation(), address);
+        let key = (frame.sender.id, frame.sender.process_incarnation, address);
         let is_unanswered = self.challenges.unproven.is_unanswered(&key, context.now);
         self.challenges.unanswered += u64::from(is_unanswered);
         if is_unanswered && self.challenges.unanswered.is_power_of_two() {
@@ -273,7 +273,7 @@ impl Admission {
         context: &Context,
         emit: &mut Emit,
     ) {
-        let key = (sender.id, sender.process_incarnation(), address);
+        let key = (sender.id, sender.process_incarnation, address);
         let (_, lost) = self.challenges.unproven.open(key, context.now);
         emit.counters.unproven += lost;
         self.challenge(key, context, emit);
@@ -315,7 +315,7 @@ impl Admission {
         let places = self.challenges.unproven.places_of(sender);
         let mut places = places.chain([address]);
         places.find(|it| {
-            let key = (sender.id, sender.process_incarnation(), *it);
+            let key = (sender.id, sender.process_incarnation, *it);
             self.challenges.is_number(context.now, key, number)
         })
     }
@@ -410,7 +410,7 @@ impl Admission {
         emit: &mut Emit,
     ) {
         let is_past = self.replay_window.trust(sender, context.now) == Trust::Past;
-        let key = (sender.id, sender.process_incarnation(), address);
+        let key = (sender.id, sender.process_incarnation, address);
         let (stranger, lost) = self.challenges.unproven.open(key, context.now);
         let is_recent = |at: Option<Instant>| at.is_some_and(|at| context.now - at < REPEAT_AFTER);
         let may_answer = !is_recent(stranger.answered);
@@ -420,10 +420,7 @@ impl Admission {
         }
         if may_answer {
             stranger.answered = Some(context.now);
-            let asks = match may_ask {
-                true => self.challenge_number(key, context, emit),
-                false => None,
-            };
+            let asks = if may_ask { self.challenge_number(key, context, emit) } else { None };
             emit.answer(context, sender.id, address, (challenge, asks));
         }
         emit.counters.unproven += lost;
@@ -440,7 +437,7 @@ impl Admission {
     ) {
         self.replay_window.prove(context.now, sender, since, place);
         let is_past = self.replay_window.trust(sender, context.now) == Trust::Past;
-        for waiting in self.challenges.unproven.release(sender.id, sender.process_incarnation()) {
+        for waiting in self.challenges.unproven.release(sender.id, sender.process_incarnation) {
             let Waiting { at, channel, content } = waiting;
             match !is_past && context.now - at <= OPEN_FOR {
                 true => emit.raise(Event::Released { content, place, channel }),

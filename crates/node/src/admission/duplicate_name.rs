@@ -88,9 +88,9 @@ impl Admission {
         if !context.is_active() {
             return;
         }
-        if sender.process_incarnation() == context.process_incarnation {
+        if sender.process_incarnation == context.process_incarnation {
             // A process may receive its own frames again, looped back or repeated by others.
-            if (sender.incarnation(), frame.number) >= (context.incarnation, emit.number()) {
+            if (sender.incarnation, frame.number) >= (context.incarnation, emit.number()) {
                 stop_beside_a_copy(from, context, emit);
             }
             return;
@@ -103,23 +103,22 @@ impl Admission {
             }
             _ => None,
         };
-        if claimed.is_some_and(|age| is_later_than(age, sender.process_incarnation(), context)) {
+        if claimed.is_some_and(|age| is_later_than(age, sender.process_incarnation, context)) {
             take_no_part(from, context, emit);
             return;
         }
         // A process that began before this one may be this member's replayed past. But only a live
         // process can name this process's incarnation.
-        let is_live =
-            claimed.is_some() || sender.process_incarnation() > context.process_incarnation;
-        let is_outlived = is_live && sender.incarnation() > context.incarnation;
+        let is_live = claimed.is_some() || sender.process_incarnation > context.process_incarnation;
+        let is_outlived = is_live && sender.incarnation > context.incarnation;
         if is_live {
             complain(from, context, emit);
         }
         if is_outlived {
-            emit.raise(Event::BeginIncarnation(Some(sender.incarnation())));
+            emit.raise(Event::BeginIncarnation(Some(sender.incarnation)));
         }
         let place = SocketAddr::new(from.ip(), sender.port);
-        emit.raise(Event::Claim { process: sender.process_incarnation(), place });
+        emit.raise(Event::Claim { process: sender.process_incarnation, place });
         if is_outlived {
             emit.raise(Event::SayUp);
         }

@@ -51,11 +51,12 @@ pub enum Act {
 
 /// One member's part in a quorum.
 pub struct Quorum {
-    voters: Vec<String>,
+    /// The names of the voters.
+    pub(super) voters: Vec<String>,
     /// The identity of the list of voters.
-    voters_id: u64,
+    pub(super) voters_id: u64,
     /// The longest tenure that it can ever have granted, if it votes.
-    longest_ttl: Option<Duration>,
+    pub(super) longest_ttl: Option<Duration>,
     driver: Driver<Tenure>,
     /// The disk; none if this member stores nothing, because it does not vote.
     disk: Option<Disk>,
@@ -113,21 +114,6 @@ impl Quorum {
             forfeited: None,
             lease_watch: watch::Sender::new(None),
         }
-    }
-
-    /// The names of the voters.
-    pub(crate) fn voters(&self) -> &[String] {
-        &self.voters
-    }
-
-    /// The identity of the list of voters.
-    pub(crate) fn voters_id(&self) -> u64 {
-        self.voters_id
-    }
-
-    /// The longest tenure that it can ever have granted, if it votes.
-    pub(crate) fn longest_ttl(&self) -> Option<Duration> {
-        self.longest_ttl
     }
 
     /// The tenure that it shows, at `now`.

@@ -32,6 +32,7 @@ const LEAST_WAIT: Duration = Duration::from_millis(5);
 const MOST_RIVALS: usize = 16;
 
 /// A member's state in the merge of partitions.
+#[derive(Default)]
 pub(super) struct PartitionMerge {
     announce: Duration,
     /// The number of members behind its leader, possibly itself, as the leader knows it; `None`
@@ -51,8 +52,8 @@ pub(super) struct PartitionMerge {
 struct MergeRound {
     /// The time until which rivals' messages are held back.
     holds_until: Option<Instant>,
-    /// The last message of each rival.
-    held: BTreeMap<MemberId, HeldMessage>,
+    /// The last message of each rival, and the number of followers that it claims.
+    held: BTreeMap<MemberId, (u16, Vec<u8>)>,
     /// The number of the frame that called the followers, if this member leads.
     call: Option<u64>,
     /// The followers that answered.
@@ -60,23 +61,10 @@ struct MergeRound {
     ends: Instant,
 }
 
-/// A rival's message.
-struct HeldMessage {
-    follower_count: u16,
-    message: Vec<u8>,
-}
-
 impl PartitionMerge {
     /// Creates the state for a group whose leaders announce themselves every `announce`.
     pub(super) fn new(announce: Duration) -> Self {
-        Self {
-            announce,
-            follower_count: None,
-            merge_round: None,
-            answer: None,
-            gives_way: false,
-            logged_rival: None,
-        }
+        Self { announce, ..Self::default() }
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
@@ -96,7 +84,7 @@ impl PartitionMerge {
         if let Some(merge_round) = &mut self.merge_round
             && merge_round.call.is_none()
             && self.follower_count.is_some_and(has_counted)
-            && merge_round.held.values().any(|held| has_counted(held.follower_count))
+            && merge_round.held.values().any(|(claimed, _)| has_counted(*claimed))
         {
             merge_round.let_go(now);
         }
@@ -139,7 +127,7 @@ impl PartitionMerge {
             return false;
         };
         if round.held.len() < MOST_RIVALS || round.held.contains_key(&from) {
-            round.held.insert(from, HeldMessage { follower_count, message: message.to_vec() });
+            round.held.insert(from, (follower_count, message.to_vec()));
             self.hurry(context.now);
         }
         true
@@ -159,10 +147,7 @@ impl PartitionMerge {
 
     fn begin_round(&mut self, rival: MemberId, context: &Context, emit: &mut Emit) {
         let leads = context.is_nominee();
-        let wait = match leads {
-            true => self.intervals(LEADER_WAITS),
-            false => self.intervals(FOLLOWER_WAITS),
-        };
+        let wait = self.intervals(if leads { LEADER_WAITS } else { FOLLOWER_WAITS });
         self.merge_round = Some(MergeRound {
             holds_until: Some(context.now + wait.max(LEAST_WAIT)),
             held: BTreeMap::new(),
@@ -244,8 +229,8 @@ impl PartitionMerge {
             let follow = Body::Follows { priority: context.me.priority, call };
             emit.send_to(context, leader, Route::To(address), &follow);
         }
-        for (from, held) in held {
-            emit.raise(Event::HeldBack { from, message: held.message });
+        for (from, (_, message)) in held {
+            emit.raise(Event::HeldBack { from, message });
         }
     }
 

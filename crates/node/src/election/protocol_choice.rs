@@ -45,20 +45,22 @@ pub(super) fn driver(
             Box::new(Driver::new(me, ModifiedRing::new(), config, rng, recorder))
         }
         ProtocolConfig::Probabilistic(config) => {
-            let member = Probabilistic::new();
-            let driver = Driver::new(me, member, config, rng, recorder);
-            Box::new(driver.with_hints(|hint| match hint {
+            let mut driver = Driver::new(me, Probabilistic::new(), config, rng, recorder);
+            driver.hint_to_request = Some(|hint| match hint {
                 Hint::GroupSize(size) => Request::GroupSize(size),
                 Hint::FirstK(k) => Request::FirstK(k),
-            }))
+            });
+            Box::new(driver)
         }
         ProtocolConfig::NoElection => Box::new(Nothing),
     }
 }
 
 /// Lets the driver read what the announce family measures and claims.
-fn measured(driver: Driver<Announce>) -> Driver<Announce> {
-    driver.measuring(Announce::measured_loss).counting_followers(announce::Message::follower_count)
+fn measured(mut driver: Driver<Announce>) -> Driver<Announce> {
+    driver.measures = Some(Announce::measured_loss);
+    driver.counts_followers = Some(announce::Message::follower_count);
+    driver
 }
 
 /// The driver of a member of a group without elections.

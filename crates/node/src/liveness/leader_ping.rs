@@ -17,29 +17,10 @@ const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 /// The open ping, before the leader is taken to be dead.
 pub(super) struct LeaderPing {
-    of: MemberId,
+    pub(super) of: MemberId,
     /// The number that the answer must contain.
-    challenge: u64,
-    until: Instant,
-}
-
-impl LeaderPing {
-    pub(super) fn of(&self) -> MemberId {
-        self.of
-    }
-
-    pub(super) fn due(&self) -> Instant {
-        self.until
-    }
-
-    pub(super) fn is_over(&self, now: Instant) -> bool {
-        self.until <= now
-    }
-
-    #[cfg(test)]
-    pub(super) fn challenge(&self) -> u64 {
-        self.challenge
-    }
+    pub(super) challenge: u64,
+    pub(super) until: Instant,
 }
 
 /// Pings the leader `id`, whose host refuses connections after `round_trip`, unless that was done.
@@ -50,8 +31,8 @@ pub(super) fn begin(
     context: &Context,
     emit: &mut Emit,
 ) {
-    let leader = context.leader_elsewhere().filter(|(leader, _)| *leader == id);
-    if let Some((_, address)) = leader
+    if let Some((leader, address)) = context.leader_elsewhere()
+        && leader == id
         && ping.as_ref().is_none_or(|it| it.of != id)
         && let Some(challenge) = emit.entropy.next()
     {

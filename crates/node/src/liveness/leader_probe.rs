@@ -81,16 +81,12 @@ struct DownReport {
     until: Instant,
 }
 
+/// News for all that is sent again.
 struct Repeat {
-    what: News,
+    /// [`Body::Dead`] or [`Body::Alive`].
+    news: Body<'static>,
     times: u8,
     at: Instant,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum News {
-    Dead { of: MemberId, incarnation: Incarnation },
-    Alive,
 }
 
 impl LeaderProbe {
@@ -116,20 +112,22 @@ impl LeaderProbe {
         times.chain(reports).chain(repeats).min()
     }
 
-    /// Returns the time of this member's next turn, of `size` members. The turns of all of them
-    /// follow each other at random.
-    fn turn(&mut self, now: Instant, size: u64) -> Instant {
-        let uniform = ((self.rng.next_u64() >> 11) as f64 + 1.0) * 2f64.powi(-53);
-        now + self.every.mul_f64(-uniform.ln() * size as f64)
+    /// Sends news to all, now and a few times later.
+    fn spread(&mut self, news: Body<'static>, context: &Context, emit: &mut Emit) {
+        emit.broadcast(context, &news);
+        self.repeats.push(Repeat { news, times: TIMES - 1, at: context.now + self.spread });
     }
 
-    fn repeat_later(&mut self, what: News, now: Instant) {
-        self.repeats.push(Repeat { what, times: TIMES - 1, at: now + self.spread });
+    /// True if it is still being repeated that this member is alive.
+    fn says_alive(&self) -> bool {
+        self.repeats.iter().any(|it| matches!(it.news, Body::Alive { .. }))
     }
 
+    /// Waits for this member's next turn. The turns of all members follow each other at random.
     fn next_turn(&mut self, context: &Context) {
         let size = context.partial_view().map_or(1, PartialView::size_or_view);
-        self.next_at = Some(self.turn(context.now, size));
+        let uniform = ((self.rng.next_u64() >> 11) as f64 + 1.0) * 2f64.powi(-53);
+        self.next_at = Some(context.now + self.every.mul_f64(-uniform.ln() * size as f64));
     }
 }
 
@@ -140,10 +138,8 @@ impl LeaderProbe {
             Event::Timeout => self.on_timeout(context, emit),
             Event::NomineeChanged { .. } => self.restart(context, emit),
             Event::LeaderMet(_) => self.join(context),
-            Event::TakenForDead if self.repeats.iter().all(|it| it.what != News::Alive) => {
-                self.announce_alive(context, emit);
-            }
-            Event::AnnounceAlive => self.announce_alive(context, emit),
+            Event::TakenForDead if self.says_alive() => {}
+            Event::TakenForDead | Event::AnnounceAlive => self.announce_alive(context, emit),
             Event::LeaveElection => self.announce_departure(context, emit),
             Event::ProtocolSlowed => {
                 if let ProtocolConfig::Probabilistic(protocol) = context.config.protocol {
@@ -203,9 +199,8 @@ impl LeaderProbe {
     /// Members that do not know it would neither elect nor follow it, while others do, and no round
     /// would end well.
     fn announce_alive(&mut self, context: &Context, emit: &mut Emit) {
-        emit.broadcast(context, &Body::Alive { priority: context.me.priority });
-        self.repeats.retain(|it| it.what != News::Alive);
-        self.repeat_later(News::Alive, context.now);
+        self.repeats.retain(|it| !matches!(it.news, Body::Alive { .. }));
+        self.spread(Body::Alive { priority: context.me.priority }, context, emit);
     }
 
     /// Notes that `id` answered a challenge, and tells the members for which it was probed. Any
@@ -273,8 +268,7 @@ impl LeaderProbe {
         }
         let known = context.peers.get(of);
         let incarnation = known.map_or(Incarnation(0), |peer| peer.incarnation);
-        emit.broadcast(context, &Body::Dead { of, incarnation: incarnation.0 });
-        self.repeat_later(News::Dead { of, incarnation }, context.now);
+        self.spread(Body::Dead { of, incarnation: incarnation.0 }, context, emit);
         self.mourn(of, incarnation, context);
     }
 
@@ -310,11 +304,7 @@ impl LeaderProbe {
         for repeat in self.repeats.iter_mut().filter(|it| it.at <= context.now) {
             repeat.times -= 1;
             repeat.at = context.now + self.spread;
-            let body = match repeat.what {
-                News::Dead { of, incarnation } => Body::Dead { of, incarnation: incarnation.0 },
-                News::Alive => Body::Alive { priority: context.me.priority },
-            };
-            emit.broadcast(context, &body);
+            emit.broadcast(context, &repeat.news);
         }
         self.repeats.retain(|it| it.times > 0);
     }

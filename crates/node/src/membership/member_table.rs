@@ -24,7 +24,7 @@ use crate::leadership::Peer;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct MemberAddress {
     name: String,
-    incarnation: u64,
+    pub(super) incarnation: Incarnation,
     /// An IPv6 address, or an IPv4 address mapped to IPv6.
     ip: Ipv6Addr,
     port: u16,
@@ -35,7 +35,7 @@ impl MemberAddress {
     pub(super) fn of(sender: &Sender<'_>, address: SocketAddr) -> Self {
         Self {
             name: sender.name.to_owned(),
-            incarnation: sender.incarnation().0,
+            incarnation: sender.incarnation,
             ip: widen(address.ip()),
             port: address.port(),
         }
@@ -43,10 +43,6 @@ impl MemberAddress {
 
     pub(super) fn address(&self) -> SocketAddr {
         SocketAddr::new(self.ip.to_canonical(), self.port)
-    }
-
-    pub(super) fn incarnation(&self) -> Incarnation {
-        Incarnation(self.incarnation)
     }
 
     /// True if the name matches the identity `id`.

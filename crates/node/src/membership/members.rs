@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 
-use super::{Membership, MembershipEffect, PartialView};
+use super::{Membership, MembershipEffect, PartialView, Swim};
 use crate::config::{ProtocolConfig, presets};
 use crate::frame::{Body, Sender};
 use crate::identity::Incarnation;
@@ -24,7 +24,7 @@ const HELPERS: usize = 3;
 /// The membership of one member, if it has begun one.
 #[derive(Default)]
 pub(crate) struct Members {
-    view: Option<Membership>,
+    view: Option<Box<dyn Membership>>,
     /// The time within which most messages arrive.
     bound: Duration,
     /// The members whose membership messages were unreadable, each with its incarnation.
@@ -41,15 +41,12 @@ impl Members {
         Self { bound, ..Self::default() }
     }
 
-    pub(crate) fn get(&self) -> Option<&Membership> {
-        self.view.as_ref()
+    pub(crate) fn get(&self) -> Option<&dyn Membership> {
+        self.view.as_deref()
     }
 
     fn partial_view_mut(&mut self) -> Option<&mut PartialView> {
-        match &mut self.view {
-            Some(Membership::Partial(partial_view)) => Some(partial_view),
-            Some(Membership::Whole(_)) | None => None,
-        }
+        self.view.as_mut()?.partial_view_mut()
     }
 
     fn begin(&mut self, context: &Context, emit: &mut Emit) {
@@ -57,19 +54,13 @@ impl Members {
             return;
         }
         let elects_nobody = context.config.protocol.is_none();
-        let view = match context.config.view {
+        let view: Box<dyn Membership> = match context.config.view {
             Some(view) if elects_nobody || context.probes_leader() => {
-                let (me, incarnation) = (context.me, context.incarnation);
-                Membership::partial(PartialView::new(
-                    context.now,
-                    me,
-                    incarnation,
-                    view,
-                    self.bound,
-                ))
+                let (now, me, incarnation) = (context.now, context.me, context.incarnation);
+                Box::new(PartialView::new(now, me, incarnation, view, self.bound))
             }
-            _ if elects_nobody => Membership::of_bystander(&context.sender()),
-            _ => Membership::whole(&context.sender(), context.me.priority),
+            _ if elects_nobody => Box::new(Swim::of_bystander(&context.sender())),
+            _ => Box::new(Swim::new(&context.sender(), context.me.priority)),
         };
         self.view = Some(view);
         emit.raise(Event::MembershipBegun);
@@ -89,7 +80,7 @@ impl Members {
                 self.complain_of(sender, context);
             }
             Body::Alive { priority } => {
-                if let Membership::Partial(view) = view {
+                if let Some(view) = view.partial_view_mut() {
                     let candidate = Candidate { priority, id: sender.id };
                     view.note(context.now, candidate, sender, address);
                 }
@@ -159,7 +150,7 @@ impl Members {
     /// Logs that membership messages of a member cannot be read. The frame is sealed, so a member
     /// of the group sent it.
     fn complain_of(&mut self, sender: &Sender<'_>, context: &Context) {
-        if !self.is_to_complain_of(sender.id, sender.incarnation()) {
+        if !self.is_to_complain_of(sender.id, sender.incarnation) {
             return;
         }
         let knows = match context.config.view {
@@ -217,7 +208,7 @@ impl Component for Members {
     }
 
     fn next_timeout(&self) -> Option<Instant> {
-        self.view.as_ref().and_then(Membership::due)
+        self.view.as_ref().and_then(|it| it.due())
     }
 }
 

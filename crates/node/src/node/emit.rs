@@ -108,7 +108,7 @@ impl Emit {
             }
             return;
         }
-        let members = context.members.get().into_iter().flat_map(Membership::addresses);
+        let members = context.members.get().into_iter().flat_map(|it| it.addresses());
         // A newcomer may be in no view yet, but needs an answer.
         let newcomers = context.peers.reached_by_unicast(context.now);
         let is_rare = !context.is_nominee()

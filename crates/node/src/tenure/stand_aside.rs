@@ -39,7 +39,7 @@ const LISTEN_FOR: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(super) struct StandAside {
     /// `None` while the member is not named, or holds tenure.
-    ends_at: Option<Instant>,
+    pub(super) ends_at: Option<Instant>,
     /// Voters asked the member to wait until then, and it asks none meanwhile.
     waits_until: Option<Instant>,
     /// The most that voters grant, if that is less than the member's ttl: it gets no tenure.
@@ -51,12 +51,6 @@ pub(super) struct StandAside {
     /// The number of frames received when the member stood aside, and the time until which it waits
     /// for another.
     listens: Option<(u64, Instant)>,
-}
-
-impl StandAside {
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.ends_at
-    }
 }
 
 impl Tenure {

@@ -22,7 +22,6 @@ use crate::config::AuthorityConfig;
 use crate::control::{TransferError, TransferOutcome};
 use crate::frame::Body;
 use crate::identity::member_id;
-use crate::membership::Membership;
 use crate::node::{Context, Emit, Event, Route, StepDownCause};
 
 /// The time within which an existing member answers a lookup, even if a call or two were lost.
@@ -50,13 +49,7 @@ pub(super) struct Transfer {
     /// The time that the transferee has after the release.
     within: Duration,
     /// `None` while this member's work goes on and it keeps tenure.
-    until: Option<Instant>,
-}
-
-impl Transfer {
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.until
-    }
+    pub(super) until: Option<Instant>,
 }
 
 /// The time in which this member lets a transferee come first.
@@ -73,15 +66,9 @@ pub(crate) struct TransferGrace {
 pub(super) struct PendingLookup {
     name: String,
     id: MemberId,
-    again_at: Instant,
-    until: Instant,
+    pub(super) again_at: Instant,
+    pub(super) until: Instant,
     found: oneshot::Sender<Result<MemberId, TransferError>>,
-}
-
-impl PendingLookup {
-    pub(super) fn due(&self) -> Instant {
-        self.again_at.min(self.until)
-    }
 }
 
 // Before anything is given up.
@@ -100,13 +87,8 @@ impl Tenure {
             Some(refusal) => Err(refusal),
             None if self.names(context).contains(&name) => Ok(id),
             None => {
-                self.pending_lookups.push(PendingLookup {
-                    name,
-                    id,
-                    again_at: context.now,
-                    until: context.now + FOUND_WITHIN,
-                    found,
-                });
+                let (again_at, until) = (context.now, context.now + FOUND_WITHIN);
+                self.pending_lookups.push(PendingLookup { name, id, again_at, until, found });
                 self.pass_pending_lookups(context, emit);
                 return;
             }
@@ -125,12 +107,8 @@ impl Tenure {
             return Some(TransferError::Itself { group, member, known });
         }
         if self.fence.is_none() {
-            let holder = self.holder.map(|it| (it.id, it.fence));
-            return Some(TransferError::NoTenure {
-                group,
-                member,
-                holder: holder.map(|(id, _)| context.describe(id).name),
-            });
+            let holder = self.holder.map(|it| context.describe(it.id).name);
+            return Some(TransferError::NoTenure { group, member, holder });
         }
         None
     }
@@ -138,7 +116,7 @@ impl Tenure {
     /// Returns the names of all known members, up or not: heard, listed by others, or voters.
     fn names(&self, context: &Context) -> BTreeSet<String> {
         let heard = context.peers.iter().map(|(_, peer)| peer.name.clone());
-        let listed = context.members.get().into_iter().flat_map(Membership::candidates);
+        let listed = context.members.get().into_iter().flat_map(|it| it.candidates());
         let listed = listed.map(|it| context.describe(it.id).name);
         let voters = self.voters.iter().map(|it| it.name.clone());
         let mut names: BTreeSet<String> = heard.chain(listed).chain(voters).collect();
@@ -148,25 +126,25 @@ impl Tenure {
 
     /// Repeats the pending lookups, and reports the members that were found.
     pub(super) fn pass_pending_lookups(&mut self, context: &Context, emit: &mut Emit) {
-        for mut pending_lookups in std::mem::take(&mut self.pending_lookups) {
-            let verdict = match context.peers.get(pending_lookups.id) {
-                Some(_) => Ok(pending_lookups.id),
-                None if pending_lookups.until <= context.now => Err(TransferError::Unknown {
+        for mut lookup in std::mem::take(&mut self.pending_lookups) {
+            let verdict = match context.peers.get(lookup.id) {
+                Some(_) => Ok(lookup.id),
+                None if lookup.until <= context.now => Err(TransferError::Unknown {
                     group: context.config.name.clone(),
-                    transferee: pending_lookups.name,
+                    transferee: lookup.name,
                     known: self.names(context),
                 }),
                 None => {
-                    if pending_lookups.again_at <= context.now {
-                        pending_lookups.again_at = context.now + SEEK_EVERY;
-                        emit.raise(Event::Seek(pending_lookups.id));
+                    if lookup.again_at <= context.now {
+                        lookup.again_at = context.now + SEEK_EVERY;
+                        emit.raise(Event::Seek(lookup.id));
                     }
-                    self.pending_lookups.push(pending_lookups);
+                    self.pending_lookups.push(lookup);
                     continue;
                 }
             };
             // The requester may be gone.
-            let _ = pending_lookups.found.send(verdict);
+            let _ = lookup.found.send(verdict);
         }
     }
 }
@@ -202,19 +180,14 @@ impl Tenure {
     pub(super) fn begin_transfer(&mut self, to: MemberId, context: &Context, emit: &mut Emit) {
         if let Some(transfer) = &mut self.transfer {
             transfer.until = Some(context.now + transfer.within);
-            let within_ns = transfer.within.0;
-            let hands_over = Body::Transfer {
-                to,
-                within_ns,
-                fence: transfer.fence.0,
-                authority: self.authority.id(),
-            };
+            let (within_ns, fence) = (transfer.within.0, transfer.fence.0);
+            let hands_over =
+                Body::Transfer { to, within_ns, fence, authority: self.authority.id() };
             // A multicast may arrive after the release, which is sent to each voter. A voter that
             // waits for tenure would then take it, and so would a waiting member that a voter
             // tells. So both kinds also get a unicast.
             let voters = context.voters.iter().copied().filter(|it| *it != context.me.id);
-            let waiters = self.waiters.iter();
-            let told: BTreeSet<MemberId> = voters.chain(waiters).collect();
+            let told: BTreeSet<MemberId> = voters.chain(self.waiters.0.iter().copied()).collect();
             for receiver in told {
                 if let Some(place) = context.address_of(receiver) {
                     emit.send_to(context, receiver, Route::To(place), &hands_over);

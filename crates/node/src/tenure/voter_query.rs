@@ -11,8 +11,6 @@
 //! The lost voter cannot have granted a longer ttl, because a majority would have had to grant it
 //! too.
 
-use std::net::SocketAddr;
-
 use hustings_protocol::tenure::{Message, QueryAnswer, Question, VoterQuery};
 use hustings_protocol::{Duration, MemberId};
 use tokio::sync::mpsc;
@@ -45,10 +43,8 @@ impl Tenure {
         };
         let me = context.me.id;
         let voters: Vec<MemberId> = self.voters().collect();
-        let others = voters.iter().copied().filter(|it| *it != me);
-        let others: Vec<MemberId> = others.collect();
         let before = self.voter_query.take().map(|it| it.query);
-        let mut query = before.unwrap_or_else(|| VoterQuery::new(me, voters));
+        let mut query = before.unwrap_or_else(|| VoterQuery::new(me, voters.clone()));
         let question = crate::driver::encode(&query.ask(number));
         self.voter_query = Some(VoterQueryRound { answers, query });
         // The questions are for others. A process that uses this member's own name must hear of it
@@ -58,7 +54,7 @@ impl Tenure {
         // the voters may be wrong.
         let body = Body::Tenure { to: me, authority: self.authority.id(), message: &question };
         emit.broadcast(context, &body);
-        for voter in others {
+        for voter in voters.into_iter().filter(|it| *it != me) {
             self.send_tenure(voter, (&question, true), context, emit);
         }
     }
@@ -97,7 +93,8 @@ impl Tenure {
         let number = question_of(context.me.id, asked);
         let voter_query = self.voter_query.as_ref();
         if voter_query.is_some_and(|it| number.is_some_and(|number| it.query.has_asked(number))) {
-            self.report_other_voter_list(sender.name, None, false);
+            let member = sender.name.to_owned();
+            self.tell_query(Told::Another { member, fence: None, holds: false });
         }
         let votes = context.votes();
         if votes && question_of(sender.id, asked).is_some() {
@@ -106,22 +103,12 @@ impl Tenure {
         }
     }
 
-    /// Tells the waiting caller about a member with another list of voters, or a store.
-    pub(super) fn report_other_voter_list(&self, member: &str, fence: Option<u64>, holds: bool) {
-        if let Some(voter_query) = &self.voter_query {
-            let member = member.to_owned();
-            // The caller may be gone.
-            let _ = voter_query.answers.send(Told::Another { member, fence, holds });
-        }
-    }
-
-    /// Tells the waiting caller about an unproven sender that claims tenure. The frame may be a
+    /// Tells the caller of the open query what was found. The frame of an unproven sender may be a
     /// recording: the caller may refuse because of it, and do nothing else.
-    pub(super) fn report_unproven_claim(&self, member: &str, fence: u64, address: SocketAddr) {
+    pub(super) fn tell_query(&self, told: Told) {
         if let Some(voter_query) = &self.voter_query {
-            let member = member.to_owned();
             // The caller may be gone.
-            let _ = voter_query.answers.send(Told::Unproven { member, fence, address });
+            let _ = voter_query.answers.send(told);
         }
     }
 
@@ -144,14 +131,8 @@ impl Tenure {
         let Some(voter_query) = &mut self.voter_query else {
             return false;
         };
-        let is_answer = matches!(
-            message,
-            Message::Refusal {
-                ballot,
-                question: Question::Ask,
-                ..
-            } if ballot.counter == 0
-        );
+        let is_answer = matches!(message, Message::Refusal { ballot, question: Question::Ask, .. }
+            if ballot.counter == 0);
         let promised = match voter_query.query.hear(from, message) {
             // The other frame of the answer was lost. The question is repeated.
             None | Some(QueryAnswer { promised: Some(_), longest_ttl: None }) => return is_answer,
@@ -160,9 +141,7 @@ impl Tenure {
             }
             Some(QueryAnswer { promised: None, .. }) => None,
         };
-        let told = Told::Voter { voter: name, promised };
-        // The caller may be gone.
-        let _ = voter_query.answers.send(told);
+        self.tell_query(Told::Voter { voter: name, promised });
         true
     }
 }

@@ -20,7 +20,7 @@ const MOST: usize = 4;
 
 /// The members that this voter refused recently because another member holds tenure.
 #[derive(Debug, Default)]
-pub(super) struct Waiters(Vec<MemberId>);
+pub(super) struct Waiters(pub(super) Vec<MemberId>);
 
 impl Waiters {
     fn note(&mut self, who: MemberId) {
@@ -29,10 +29,6 @@ impl Waiters {
             self.0.remove(0); // refused longest ago
         }
         self.0.push(who);
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = MemberId> {
-        self.0.iter().copied()
     }
 }
 
@@ -78,10 +74,8 @@ impl Tenure {
         if !context.is_active() {
             return; // of two processes with one name, only one may speak
         }
-        let told: Vec<MemberId> = {
-            let waiters = &mut self.waiters.0;
-            waiters.extract_if(.., |it| is_to_know(*it)).collect()
-        };
+        let told = self.waiters.0.extract_if(.., |it| is_to_know(*it));
+        let told: Vec<MemberId> = told.collect();
         let authority = self.authority.id();
         for waiter in told {
             if let Some(address) = context.address_of(waiter) {

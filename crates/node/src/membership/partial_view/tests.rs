@@ -7,7 +7,7 @@ use hustings_protocol::{Candidate, Duration, Instant, MemberId, Priority};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{MembershipEffect, PartialView};
+use super::{Membership, MembershipEffect, PartialView};
 use crate::frame::{MOST_NAME_BYTES, Sender};
 use crate::identity::{Incarnation, member_id};
 use crate::membership::MOST_BYTES;
@@ -96,7 +96,7 @@ impl Wire {
 
     fn collect(&mut self, index: usize) {
         let election = &mut self.members[index];
-        for effect in election.partial_view.take_effects() {
+        for effect in election.partial_view.take_effects(self.now) {
             match effect {
                 MembershipEffect::Send { to, bytes, .. } => {
                     assert!(bytes.len() <= MOST_BYTES, "{} bytes", bytes.len());

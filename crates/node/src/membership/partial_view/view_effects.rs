@@ -10,7 +10,7 @@ use hustings_protocol::epidemic::Delivery;
 use hustings_protocol::shuffle::{self, Entry, MOST_EXCHANGED};
 use hustings_protocol::{Candidate, MemberId, ViewChange};
 
-use super::message::{Entries, ViewMessage};
+use super::message::{Entries, ViewMessage, entries_of};
 use super::{PLACES_IN_VIEWS, PartialView};
 use crate::driver::{Effect, ElectionDriver, encode};
 use crate::membership::MembershipEffect;
@@ -61,7 +61,7 @@ impl PartialView {
         let listed = self.shuffle.protocol().acquaintances().iter();
         let is_reachable = |id: MemberId| {
             let known = self.places.get(id);
-            known.is_some_and(|it| !self.tombstones.holds(id, it.incarnation()))
+            known.is_some_and(|it| !self.tombstones.holds(id, it.incarnation))
         };
         let now_known = listed.map(|it| it.candidate).filter(|it| is_reachable(it.id));
         let now_known: Vec<Candidate> = now_known.collect();
@@ -89,18 +89,13 @@ impl PartialView {
     }
 
     /// Sends a message of the shuffle, with the addresses of its entries.
-    fn say(&mut self, to: MemberId, message: shuffle::Message) {
-        let (message, places) = match message {
-            shuffle::Message::Offer { number, priority, entries } => {
-                self.loss.asked(to, number);
-                let (entries, places) = self.with_places(entries);
-                (shuffle::Message::Offer { number, priority, entries }, places)
-            }
-            shuffle::Message::Answer { number, entries } => {
-                let (entries, places) = self.with_places(entries);
-                (shuffle::Message::Answer { number, entries }, places)
-            }
-        };
+    fn say(&mut self, to: MemberId, mut message: shuffle::Message) {
+        if let shuffle::Message::Offer { number, .. } = message {
+            self.loss.asked(to, number);
+        }
+        let entries = entries_of(&mut message);
+        let (placed, places) = self.with_places(*entries);
+        *entries = placed;
         let message = ViewMessage::Shuffle { size: self.size(), message, places };
         self.send(to, &message);
     }
@@ -119,8 +114,7 @@ impl PartialView {
         let receiver = to;
         if let Some(to) = self.places.address_of(receiver) {
             let bytes = encode(message);
-            let send = MembershipEffect::Send { receiver, to, bytes };
-            self.effects.push(send);
+            self.effects.push(MembershipEffect::Send { receiver, to, bytes });
         }
     }
 }

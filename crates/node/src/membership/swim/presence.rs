@@ -45,7 +45,7 @@ impl Presence {
     pub(super) fn of_ourselves(sender: &Sender<'_>, priority: Priority) -> Self {
         Self {
             id: sender.id,
-            incarnation: sender.incarnation().0,
+            incarnation: sender.incarnation.0,
             returns: 0,
             priority,
             stands: true,
@@ -160,10 +160,7 @@ pub(super) fn fill_in_addresses(
         }
         rest = members;
     }
-    match rest.is_empty() {
-        true => Ok((header.src.id, filled)),
-        false => Err(Rejected::Malformed),
-    }
+    if rest.is_empty() { Ok((header.src.id, filled)) } else { Err(Rejected::Malformed) }
 }
 
 /// The kind of a message; none if it is malformed.
