@@ -25,6 +25,7 @@ use std::net::SocketAddr;
 use hustings_protocol::{MemberId, Priority};
 use serde::{Deserialize, Serialize};
 
+use crate::driver::{decode, encode};
 use crate::identity::Incarnation;
 use crate::seal::{OVERHEAD_BYTES, Rejected};
 
@@ -278,12 +279,11 @@ impl<'a> Body<'a> {
     const KINDS: u32 = 25;
 
     fn decode(version: u8, bytes: &'a [u8]) -> Result<Self, Rejected> {
-        let (kind, _) = postcard::take_from_bytes::<u32>(bytes).map_err(|_| Rejected::Malformed)?;
+        let (kind, _) = decode::<u32>(bytes)?;
         if version != BODY_VERSION || kind >= Self::KINDS {
             return Ok(Self::Unknown { version, kind });
         }
-        let (body, _later_fields) =
-            postcard::take_from_bytes(bytes).map_err(|_| Rejected::Malformed)?;
+        let (body, _later_fields) = decode(bytes)?;
         Ok(body)
     }
 }
@@ -292,8 +292,7 @@ impl<'a> Frame<'a> {
     /// Clears `content` and writes the frame to it.
     pub fn encode(&self, content: &mut Vec<u8>) {
         content.clear();
-        // Writing plain types of this program to memory cannot fail.
-        let body = postcard::to_allocvec(&self.body).unwrap_or_default();
+        let body = encode(&self.body);
         let envelope = Envelope {
             group: self.group,
             sender: self.sender,
@@ -302,6 +301,7 @@ impl<'a> Frame<'a> {
             body_version: BODY_VERSION,
             body: &body,
         };
+        // Writing plain types of this program to memory cannot fail.
         if let Ok(bytes) = postcard::to_extend(&envelope, std::mem::take(content)) {
             *content = bytes;
         }
@@ -313,8 +313,7 @@ impl<'a> Frame<'a> {
     /// [`Rejected::Malformed`] if the bytes are not exactly one frame, or if the sender's name is
     /// not permitted or does not match its identity.
     pub fn decode(content: &'a [u8]) -> Result<Self, Rejected> {
-        let (envelope, rest) =
-            postcard::take_from_bytes::<Envelope<'a>>(content).map_err(|_| Rejected::Malformed)?;
+        let (envelope, rest) = decode::<Envelope<'a>>(content)?;
         let name = envelope.sender.name;
         let is_fit = rest.is_empty()
             && crate::identity::is_name(name)

@@ -135,7 +135,7 @@ impl Quorum {
 
     /// The message that would release its tenure: see [`Tenure::last_word`].
     pub(crate) fn last_word(&self) -> Option<Message> {
-        self.driver.protocol().last_word()
+        self.driver.protocol.last_word()
     }
 
     /// True if the disk refused a write, or has not finished one for a ttl. Then no request of this
@@ -255,7 +255,7 @@ impl Quorum {
     /// Publishes the tenure that it holds. A loss is published at once. A gain is published only
     /// when this member's own promise, which is among the votes, is on disk.
     fn show(&self, now: Instant) {
-        let held = self.driver.protocol().holds(now);
+        let held = self.driver.protocol.holds(now);
         let held = held.filter(|held| Some(held.fence) != self.forfeited);
         if held.is_none() || matches!(self.saving, Saving::Done) {
             self.lease_watch.send_if_modified(|shown| {

@@ -155,7 +155,7 @@ impl Calling {
         let Message::Reply(reply) = message else {
             return None;
         };
-        let centre = self.driver.protocol().as_centre();
+        let centre = self.driver.protocol.as_centre();
         centre.and_then(|it| it.fault_of(from, reply, self.driver.config()))
     }
 
@@ -174,7 +174,7 @@ impl Calling {
 
     fn note_reply(&mut self, from: MemberId, reply: &Reply) {
         self.report.replies += 1;
-        let centre = self.driver.protocol().as_centre();
+        let centre = self.driver.protocol.as_centre();
         let under_way = centre.and_then(|it| it.polling(reply.class));
         let is_in_time = reply.session == self.session() && under_way == Some(reply.round);
         // A host that does not know of its seat yet replies, and is not counted.
@@ -245,7 +245,7 @@ impl Calling {
         let continues = feedback.base != 0 && feedback.base + 1 == feedback.round;
         let content = WireBits::decode(feedback.word, config.algorithm, continues);
         let is_poll = content.is_some_and(|it| it.reset && it.count == 0);
-        let centre = self.driver.protocol().as_centre();
+        let centre = self.driver.protocol.as_centre();
         let lasts = centre.map_or(config.round, |it| it.waits(config.round));
         let polled_until = is_poll.then(|| now + lasts);
         tracing::debug!(
@@ -320,7 +320,7 @@ impl Calling {
     /// its seat, or elected hosts began or ceased to wait, or the centre stopped because of a
     /// foreign seat.
     pub(super) fn has_news(&mut self, now: Instant) -> bool {
-        let centre = self.driver.protocol().as_centre();
+        let centre = self.driver.protocol.as_centre();
         let holders = centre.into_iter().flat_map(Centre::holders);
         let confirmed = holders.filter(|it| self.is_sure_of(it, now)).count();
         let is_waiting = centre.and_then(Centre::awaits).is_some();
@@ -347,7 +347,7 @@ impl Calling {
     /// Handles a change of the council.
     pub(super) fn note(&mut self, now: Instant, change: Change) {
         self.report.changes += 1;
-        let holders = self.driver.protocol().as_centre();
+        let holders = self.driver.protocol.as_centre();
         let seated: Vec<(u16, MemberId)> = holders.into_iter().flat_map(Centre::seats).collect();
         self.since.retain(|it, _| seated.contains(it));
         for it in seated {
@@ -415,14 +415,14 @@ impl Calling {
     }
 
     fn session(&self) -> u64 {
-        let centre = self.driver.protocol().as_centre();
+        let centre = self.driver.protocol.as_centre();
         centre.map_or(0, Centre::session)
     }
 
     pub(super) fn status(&self, now: Instant, describe: impl Fn(MemberId) -> Peer) -> CentreStatus {
         let config = self.driver.config();
         let lasts = config.lease.map(|it| it.lasts);
-        let centre = self.driver.protocol().as_centre();
+        let centre = self.driver.protocol.as_centre();
         let holders = || {
             let centre = centre.filter(|_| !self.report.has_stopped());
             centre.into_iter().flat_map(Centre::holders)

@@ -13,13 +13,12 @@ use hustings_protocol::bully::Bully;
 use hustings_protocol::chang_roberts::ChangRoberts;
 use hustings_protocol::modified_ring::ModifiedRing;
 use hustings_protocol::probabilistic::{Probabilistic, Request};
-use hustings_protocol::{Candidate, Duration, Instant, MemberId, Priority, ViewChange};
+use hustings_protocol::{Candidate, Duration, Priority};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::config::ProtocolConfig;
-use crate::driver::{Driver, Effect, ElectionDriver, Hint};
+use crate::driver::{Driver, ElectionDriver, Hint};
 use crate::record::Recorder;
-use crate::seal::Rejected;
 
 /// The driver of member `me`. `incarnations_before` counts its earlier incarnations.
 pub(super) fn driver(
@@ -66,39 +65,7 @@ fn measured(mut driver: Driver<Announce>) -> Driver<Announce> {
 /// The driver of a member of a group without elections.
 struct Nothing;
 
-impl ElectionDriver for Nothing {
-    fn start(&mut self, _: Instant) {}
-
-    fn receive(&mut self, _: Instant, _: MemberId, _: &[u8]) -> Result<(), Rejected> {
-        Ok(())
-    }
-
-    fn follower_count(&self, _: &[u8]) -> Option<u16> {
-        None
-    }
-
-    fn view_changed(&mut self, _: Instant, _: ViewChange) {}
-
-    fn count(&mut self, _: ViewChange) {}
-
-    fn hint(&mut self, _: Instant, _: Hint) {}
-
-    fn pass(&mut self, _: Instant) {}
-
-    fn due(&self) -> Option<Instant> {
-        None
-    }
-
-    fn leave(&mut self, _: Instant) {}
-
-    fn measured_loss(&self) -> Option<f64> {
-        None
-    }
-
-    fn take_effects(&mut self) -> Vec<Effect> {
-        Vec::new()
-    }
-}
+impl ElectionDriver for Nothing {}
 
 /// The driver of an observer: it follows the leader and never stands. None if the protocol does not
 /// allow a member to follow without taking part.

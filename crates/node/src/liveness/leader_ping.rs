@@ -9,7 +9,7 @@
 
 use hustings_protocol::{Duration, Instant, MemberId};
 
-use crate::node::{Context, Emit};
+use crate::node::{Context, Io};
 
 /// A live leader answers within this many round trips, and within [`LEAST_WAIT`] at least.
 const ROUND_TRIPS: u64 = 2;
@@ -28,17 +28,16 @@ pub(super) fn begin(
     ping: &mut Option<LeaderPing>,
     id: MemberId,
     round_trip: Duration,
-    context: &Context,
-    emit: &mut Emit,
+    io: &mut Io<'_>,
 ) {
-    if let Some((leader, address)) = context.leader_elsewhere()
+    if let Some((leader, address)) = io.leader_elsewhere()
         && leader == id
         && ping.as_ref().is_none_or(|it| it.of != id)
-        && let Some(challenge) = emit.entropy.next()
+        && let Some(challenge) = io.emit.entropy.next()
     {
-        let until = context.now + (round_trip * ROUND_TRIPS).max(LEAST_WAIT);
+        let until = io.now + (round_trip * ROUND_TRIPS).max(LEAST_WAIT);
         *ping = Some(LeaderPing { of: id, challenge, until });
-        emit.ping_at(context, id, address, challenge);
+        io.ping_at(id, address, challenge);
     }
 }
 

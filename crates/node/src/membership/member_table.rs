@@ -59,13 +59,7 @@ impl MemberAddress {
 
 /// The addresses of some members.
 #[derive(Debug, Default)]
-pub(super) struct MemberTable(BTreeMap<MemberId, Known>);
-
-#[derive(Debug)]
-struct Known {
-    known: MemberAddress,
-    source: Source,
-}
+pub(super) struct MemberTable(BTreeMap<MemberId, (MemberAddress, Source)>);
 
 /// The source of an address, the more reliable one last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,15 +72,14 @@ impl MemberTable {
     /// Records an address, unless a better one is known. A later incarnation is better than an
     /// earlier one. Within one incarnation the member's own frame is better than a report.
     pub(super) fn note(&mut self, id: MemberId, known: MemberAddress, source: Source) {
-        let rank = |known: &MemberAddress, source| (known.incarnation, source);
-        let is_better = |it: &Known| rank(&known, source) >= rank(&it.known, it.source);
-        if self.0.get(&id).is_none_or(is_better) {
-            self.0.insert(id, Known { known, source });
+        let rank = (known.incarnation, source);
+        if self.0.get(&id).is_none_or(|(it, source)| rank >= (it.incarnation, *source)) {
+            self.0.insert(id, (known, source));
         }
     }
 
     pub(super) fn get(&self, id: MemberId) -> Option<&MemberAddress> {
-        self.0.get(&id).map(|it| &it.known)
+        self.0.get(&id).map(|it| &it.0)
     }
 
     pub(super) fn address_of(&self, id: MemberId) -> Option<SocketAddr> {

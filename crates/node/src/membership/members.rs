@@ -15,7 +15,7 @@ use super::{Membership, MembershipEffect, PartialView, Swim};
 use crate::config::{ProtocolConfig, presets};
 use crate::frame::{Body, Sender};
 use crate::identity::Incarnation;
-use crate::node::{Admitted, Component, Context, Emit, Event, Route};
+use crate::node::{Admitted, Component, Context, Event, Io, Route};
 use crate::seal::Rejected;
 
 /// The number of members that are asked to probe another one.
@@ -49,24 +49,24 @@ impl Members {
         self.view.as_mut()?.partial_view_mut()
     }
 
-    fn begin(&mut self, context: &Context, emit: &mut Emit) {
+    fn begin(&mut self, io: &mut Io<'_>) {
         if self.view.is_some() {
             return;
         }
-        let elects_nobody = context.config.protocol.is_none();
-        let view: Box<dyn Membership> = match context.config.view {
-            Some(view) if elects_nobody || context.probes_leader() => {
-                let (now, me, incarnation) = (context.now, context.me, context.incarnation);
+        let elects_nobody = io.config.protocol.is_none();
+        let view: Box<dyn Membership> = match io.config.view {
+            Some(view) if elects_nobody || io.probes_leader() => {
+                let (now, me, incarnation) = (io.now, io.me, io.incarnation);
                 Box::new(PartialView::new(now, me, incarnation, view, self.bound))
             }
-            _ if elects_nobody => Box::new(Swim::of_bystander(&context.sender())),
-            _ => Box::new(Swim::new(&context.sender(), context.me.priority)),
+            _ if elects_nobody => Box::new(Swim::of_bystander(&io.sender())),
+            _ => Box::new(Swim::new(&io.sender(), io.me.priority)),
         };
         self.view = Some(view);
-        emit.raise(Event::MembershipBegun);
+        io.raise(Event::MembershipBegun);
     }
 
-    fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+    fn heard(&mut self, heard: &Admitted<'_>, io: &mut Io<'_>) {
         let (sender, address) = (&heard.frame.sender, heard.address);
         let Some(view) = &mut self.view else {
             return;
@@ -75,14 +75,14 @@ impl Members {
             Body::Hello { alone } if alone || !view.knows(sender) => {
                 view.greet(sender, address, heard.channel);
             }
-            Body::Membership(bytes) if view.hear(context.now, sender, address, bytes).is_err() => {
-                emit.counters.reject(Rejected::Malformed);
-                self.complain_of(sender, context);
+            Body::Membership(bytes) if view.hear(io.now, sender, address, bytes).is_err() => {
+                io.emit.counters.reject(Rejected::Malformed);
+                self.complain_of(sender, io);
             }
             Body::Alive { priority } => {
                 if let Some(view) = view.partial_view_mut() {
                     let candidate = Candidate { priority, id: sender.id };
-                    view.note(context.now, candidate, sender, address);
+                    view.note(io.now, candidate, sender, address);
                 }
             }
             _ => {}
@@ -114,34 +114,34 @@ impl Members {
         }
     }
 
-    fn probe_through_others(&mut self, of: MemberId, context: &Context, emit: &mut Emit) {
+    fn probe_through_others(&mut self, of: MemberId, io: &mut Io<'_>) {
         let helpers = self.partial_view_mut().map(|it| it.some(HELPERS));
         for (helper, address) in helpers.into_iter().flatten() {
-            emit.send_to(context, helper, Route::To(address), &Body::IndirectProbe { of });
+            io.send_to(helper, Route::To(address), &Body::IndirectProbe { of });
         }
     }
 
     /// Carries out the effects of the membership.
-    fn act(&mut self, context: &Context, emit: &mut Emit) {
+    fn act(&mut self, io: &mut Io<'_>) {
         let Some(view) = &mut self.view else {
             return;
         };
-        let needs_view = context.config.protocol.needs_view();
-        for effect in view.take_effects(context.now) {
+        let needs_view = io.config.protocol.needs_view();
+        for effect in view.take_effects(io.now) {
             match effect {
                 MembershipEffect::Send { receiver, to, bytes } => {
-                    emit.send_to(context, receiver, Route::To(to), &Body::Membership(&bytes));
+                    io.send_to(receiver, Route::To(to), &Body::Membership(&bytes));
                 }
                 // A protocol without a view ignores the failure detector, which may be wrong about
                 // a member.
                 MembershipEffect::Up(_) | MembershipEffect::Down(_) if !needs_view => {}
-                MembershipEffect::Up(candidate) => emit.raise(Event::MemberUp(candidate)),
-                MembershipEffect::Down(id) => emit.raise(Event::MemberDown(id)),
-                MembershipEffect::Met(candidate) => emit.raise(Event::MemberMet(candidate)),
-                MembershipEffect::Forgotten(id) => emit.raise(Event::MemberForgotten(id)),
-                MembershipEffect::WasDead => emit.raise(Event::TakenForDead),
+                MembershipEffect::Up(candidate) => io.raise(Event::MemberUp(candidate)),
+                MembershipEffect::Down(id) => io.raise(Event::MemberDown(id)),
+                MembershipEffect::Met(candidate) => io.raise(Event::MemberMet(candidate)),
+                MembershipEffect::Forgotten(id) => io.raise(Event::MemberForgotten(id)),
+                MembershipEffect::WasDead => io.raise(Event::TakenForDead),
                 MembershipEffect::Heard { origin, host, content } => {
-                    emit.raise(Event::Rumour { origin, host, content });
+                    io.raise(Event::Rumour { origin, host, content });
                 }
             }
         }
@@ -175,36 +175,36 @@ impl Members {
 }
 
 impl Component for Members {
-    fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
+    fn on(&mut self, event: &Event<'_>, io: &mut Io<'_>) {
         match event {
-            Event::MembershipNeeded => self.begin(context, emit),
-            Event::Heard(heard) => self.heard(heard, context, emit),
+            Event::MembershipNeeded => self.begin(io),
+            Event::Heard(heard) => self.heard(heard, io),
             Event::Timeout => {
                 if let Some(view) = &mut self.view {
-                    view.pass(context.now);
+                    view.pass(io.now);
                 }
             }
             Event::Relay(content) => {
                 if let Some(view) = self.partial_view_mut() {
-                    view.send_to_all(context.now, content.clone());
+                    view.send_to_all(io.now, content.clone());
                 }
             }
-            Event::Meet(candidate) => self.meet(*candidate, context),
-            Event::MarkDead { id, incarnation } => self.mark_dead(*id, *incarnation, context),
-            Event::ProbeThroughOthers(of) => self.probe_through_others(*of, context, emit),
-            Event::IncarnationBegun if !context.is_absent() => {
+            Event::Meet(candidate) => self.meet(*candidate, io),
+            Event::MarkDead { id, incarnation } => self.mark_dead(*id, *incarnation, io),
+            Event::ProbeThroughOthers(of) => self.probe_through_others(*of, io),
+            Event::IncarnationBegun if !io.is_absent() => {
                 if let Some(view) = &mut self.view {
-                    view.renew(&context.sender(), context.me.priority);
+                    view.renew(&io.sender(), io.me.priority);
                 }
             }
             Event::LeaveMembership => {
                 if let Some(view) = &mut self.view {
-                    view.leave(context.now);
+                    view.leave(io.now);
                 }
             }
             _ => return,
         }
-        self.act(context, emit);
+        self.act(io);
     }
 
     fn next_timeout(&self) -> Option<Instant> {

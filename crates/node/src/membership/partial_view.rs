@@ -201,7 +201,7 @@ impl PartialView {
         let least = self.known.len() as u64 + 1;
         // A count from a time with fewer members than are known now says nothing.
         let is_outgrown = |size: &u64| self.is_full() && size.saturating_mul(2) < least;
-        let counted = [self.census.protocol().size(), self.reported_size];
+        let counted = [self.census.protocol.size(), self.reported_size];
         let mut counted = counted.into_iter().flatten();
         counted.find(|size| !is_outgrown(size)).map(|size| size.max(least))
     }
@@ -213,7 +213,7 @@ impl PartialView {
 
     /// True while the group is being counted.
     fn counts(&self) -> bool {
-        self.census.protocol().counts()
+        self.census.protocol.counts()
     }
 
     /// True if the size of the group is known, or the view holds all members. Before that almost

@@ -11,7 +11,7 @@ use hustings_protocol::{Instant, MemberId};
 use tokio::sync::watch;
 
 use super::context::Context;
-use super::emit::Emit;
+use super::emit::Io;
 use super::event::{Component, Event, StepDownCause};
 use super::health::in_words;
 use crate::leadership::{Leadership, Mode, Peer};
@@ -111,7 +111,7 @@ impl Publisher {
 }
 
 impl Component for Publisher {
-    fn on(&mut self, event: &Event<'_>, context: &Context, _: &mut Emit) {
+    fn on(&mut self, event: &Event<'_>, io: &mut Io<'_>) {
         let own = |why: &str| Trigger::Own(why.to_owned());
         self.trigger = match event {
             Event::Timeout | Event::StepDownOver => Trigger::Other,
@@ -124,7 +124,7 @@ impl Component for Publisher {
             }
             Event::SteppingDown(StepDownCause::Asked) => own("this member stepped down"),
             Event::SteppingDown(StepDownCause::Resigned) => {
-                context.aside_because.as_ref().map_or(Trigger::Other, |it| own(&it.why))
+                io.aside_because.as_ref().map_or(Trigger::Other, |it| own(&it.why))
             }
             Event::SteppingDown(StepDownCause::CannotHold) => own("this member stands aside"),
             Event::Leaving => own("this member is leaving"),
@@ -134,7 +134,7 @@ impl Component for Publisher {
                 self.died = Some(*id);
                 return;
             }
-            Event::NomineeChanged { .. } | Event::TenureChanged(_) => return self.publish(context),
+            Event::NomineeChanged { .. } | Event::TenureChanged(_) => return self.publish(io),
             Event::LeaderMet(peer) => return self.complete(peer),
             _ => return,
         };

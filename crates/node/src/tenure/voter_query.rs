@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use super::Tenure;
 use crate::control::{Promised, Told};
 use crate::frame::Body;
-use crate::node::{Admitted, Context, Emit, Route};
+use crate::node::{Admitted, Context, Io, Route};
 
 /// A query, and the channel of the caller that waits for the answers.
 pub(super) struct VoterQueryRound {
@@ -28,20 +28,15 @@ pub(super) struct VoterQueryRound {
 
 impl Tenure {
     /// Asks all other voters, and sends their answers to `answers`.
-    pub(crate) fn voter_query(
-        &mut self,
-        answers: mpsc::UnboundedSender<Told>,
-        context: &Context,
-        emit: &mut Emit,
-    ) {
-        let Some(number) = emit.entropy.next() else {
+    pub(crate) fn voter_query(&mut self, answers: mpsc::UnboundedSender<Told>, io: &mut Io<'_>) {
+        let Some(number) = io.emit.entropy.next() else {
             tracing::error!(
                 "group `{}`: the operating system gives no random numbers: the voters cannot be asked for their promises",
-                context.config.name
+                io.config.name
             );
             return;
         };
-        let me = context.me.id;
+        let me = io.me.id;
         let voters: Vec<MemberId> = self.voters().collect();
         let before = self.voter_query.take().map(|it| it.query);
         let mut query = before.unwrap_or_else(|| VoterQuery::new(me, voters.clone()));
@@ -49,31 +44,25 @@ impl Tenure {
         self.voter_query = Some(VoterQueryRound { answers, query });
         // The questions are for others. A process that uses this member's own name must hear of it
         // too.
-        emit.broadcast(context, &Body::Up);
+        io.broadcast(&Body::Up);
         // A message to itself is for every voter, of this list or another. The known addresses of
         // the voters may be wrong.
         let body = Body::Tenure { to: me, authority: self.authority.id(), message: &question };
-        emit.broadcast(context, &body);
+        io.broadcast(&body);
         for voter in voters.into_iter().filter(|it| *it != me) {
-            self.send_tenure(voter, (&question, true), context, emit);
+            self.send_tenure(voter, (&question, true), io);
         }
     }
 
     /// Sends `to` the longest ttl that this voter can have granted, if `message` is a voter query.
-    pub(super) fn answer_query(
-        &mut self,
-        to: MemberId,
-        message: &Message,
-        context: &Context,
-        emit: &mut Emit,
-    ) {
+    pub(super) fn answer_query(&mut self, to: MemberId, message: &Message, io: &mut Io<'_>) {
         let (Some(question), Some(longest), Some(address)) =
-            (question_of(to, message), self.authority.longest_ttl(), context.address_of(to))
+            (question_of(to, message), self.authority.longest_ttl(), io.address_of(to))
         else {
             return;
         };
         let body = Body::Granted { longest_ns: longest.0, question };
-        emit.send_to(context, to, Route::To(address), &body);
+        io.send_to(to, Route::To(address), &body);
     }
 
     /// Handles a tenure message of a member with another list of voters.
@@ -86,20 +75,19 @@ impl Tenure {
         &mut self,
         heard: &Admitted<'_>,
         (asked, message): (&Message, &[u8]),
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
         let (sender, address) = (&heard.frame.sender, heard.address);
-        let number = question_of(context.me.id, asked);
+        let number = question_of(io.me.id, asked);
         let voter_query = self.voter_query.as_ref();
         if voter_query.is_some_and(|it| number.is_some_and(|number| it.query.has_asked(number))) {
             let member = sender.name.to_owned();
             self.tell_query(Told::Another { member, fence: None, holds: false });
         }
-        let votes = context.votes();
+        let votes = io.votes();
         if votes && question_of(sender.id, asked).is_some() {
             let body = Body::Tenure { to: sender.id, authority: self.authority.id(), message };
-            emit.send_to(context, sender.id, Route::To(address), &body);
+            io.send_to(sender.id, Route::To(address), &body);
         }
     }
 

@@ -87,7 +87,7 @@ fn tenure_by_its_own_vote_is_shown_once_the_vote_is_on_disk() {
     let (mut voter, given) = voter(&["a"]);
     voter.request(NOW, Request::Acquire);
     given.try_recv().expect("its promise is to be kept");
-    assert!(voter.driver.protocol().holds(NOW).is_some());
+    assert!(voter.driver.protocol.holds(NOW).is_some());
     assert_eq!(voter.shown(NOW), None, "it is being kept");
     voter.on_saved(NOW, false);
     assert_eq!(voter.shown(NOW), None, "it was not kept");
@@ -96,7 +96,7 @@ fn tenure_by_its_own_vote_is_shown_once_the_vote_is_on_disk() {
     given.try_recv().expect("it is tried again");
     assert_eq!(voter.shown(again), None, "it is being kept");
     voter.on_saved(again, true);
-    let held = voter.driver.protocol().holds(again);
+    let held = voter.driver.protocol.holds(again);
     assert!(held.is_some());
     assert_eq!(voter.shown(again), held);
 }

@@ -13,6 +13,7 @@ use hustings_protocol::{Candidate, Instant, MemberId, epidemic, shuffle};
 
 use super::PartialView;
 use super::message::{Entries, Said, ViewMessage, entries_of};
+use crate::driver::decode;
 use crate::frame::Sender;
 use crate::membership::MembershipEffect;
 use crate::membership::member_table::{MemberAddress, Source, localize, widen};
@@ -34,8 +35,7 @@ impl PartialView {
         if self.is_gone {
             return Ok(());
         }
-        let (message, rest) =
-            postcard::take_from_bytes::<ViewMessage>(bytes).map_err(|_| Rejected::Malformed)?;
+        let (message, rest) = decode::<ViewMessage>(bytes)?;
         if !rest.is_empty() {
             return Err(Rejected::Malformed);
         }
@@ -75,7 +75,7 @@ impl PartialView {
                     self.effects.push(MembershipEffect::WasDead);
                 }
                 for entry in entries.iter() {
-                    if self.shuffle.protocol().acquaintances().len() < self.room {
+                    if self.shuffle.protocol.acquaintances().len() < self.room {
                         self.acquaint(entry.candidate);
                     }
                 }

@@ -20,7 +20,7 @@ impl PartialView {
     /// Carries out the effects of the state machines.
     pub(super) fn settle(&mut self) {
         self.look_at_view();
-        if self.census.protocol().takes_in(self.now, self.census.config()) {
+        if self.census.protocol.takes_in(self.now, self.census.config()) {
             self.arrivals = 0; // the count includes all newcomers
         }
         for effect in self.shuffle.take_effects() {
@@ -44,7 +44,7 @@ impl PartialView {
                 self.send(to, &ViewMessage::Rumour(message));
             }
         }
-        for Delivery { origin, payload } in self.rumours.protocol_mut().take_delivered() {
+        for Delivery { origin, payload } in self.rumours.protocol.take_delivered() {
             self.effects.push(MembershipEffect::Heard {
                 origin,
                 host: payload.ip.to_canonical(),
@@ -58,7 +58,7 @@ impl PartialView {
 
     /// Reports the members that entered or left the view.
     fn look_at_view(&mut self) {
-        let listed = self.shuffle.protocol().acquaintances().iter();
+        let listed = self.shuffle.protocol.acquaintances().iter();
         let is_reachable = |id: MemberId| {
             let known = self.places.get(id);
             known.is_some_and(|it| !self.tombstones.holds(id, it.incarnation))
