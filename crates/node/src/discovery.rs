@@ -145,7 +145,7 @@ impl Discovery {
         };
         let known: BTreeSet<SocketAddr> = membership.addresses().into_iter().collect();
         let unknown = |seed: &&SocketAddr| !known.contains(seed);
-        let seeds = io.context.reach.seeds().iter().filter(unknown).copied();
+        let seeds = io.context.reach.seeds.iter().filter(unknown).copied();
         // One of all members, on average, each time.
         let lot = (io.me.id.0 ^ self.calls).wrapping_mul(GOLDEN) >> 32;
         let partial_view = membership.partial_view();

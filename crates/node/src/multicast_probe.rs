@@ -41,7 +41,7 @@ const PROBE_FOR: Duration = Duration::from_secs(2);
 pub(crate) struct MulticastProbe {
     channel: Chosen,
     /// The addresses at which other members may be found.
-    seeds: Vec<SocketAddr>,
+    pub(crate) seeds: Vec<SocketAddr>,
     /// The number of frames to all that came by unicast since the last one by multicast.
     by_unicast_alone: u8,
 }
@@ -66,10 +66,6 @@ impl MulticastProbe {
         Self { channel, seeds: Vec::new(), by_unicast_alone: 0 }
     }
 
-    pub(crate) fn set_seeds(&mut self, seeds: &[SocketAddr]) {
-        self.seeds = seeds.to_vec();
-    }
-
     /// True if multicasts may arrive.
     pub(crate) fn has_multicast(&self) -> bool {
         self.multicast().is_some()
@@ -78,11 +74,6 @@ impl MulticastProbe {
     /// Switches to unicast, because the host itself reports that it cannot send multicasts.
     pub(crate) fn give_up_multicast(&mut self) {
         self.channel = Chosen::Unicast;
-    }
-
-    /// The addresses at which other members may be found.
-    pub(crate) fn seeds(&self) -> &[SocketAddr] {
-        &self.seeds
     }
 
     /// The multicast address, if multicasts may arrive.

@@ -35,10 +35,9 @@ use hustings_protocol::tenure::{Fence, Message, Request};
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::watch;
 
-use crate::authority::LastWill;
 use crate::authority::in_flight::InFlight;
 use crate::authority::quorum::Act;
-use crate::authority::{Authority, LeaseEvent, LeaseWatch};
+use crate::authority::{Authority, LastWill, LeaseEvent, LeaseWatch};
 use crate::control::{Resignation, Told};
 use crate::frame::{Body, Sender};
 use crate::leadership::Mode;

@@ -311,14 +311,11 @@ impl LeaderProbe {
         }
         probe.steps += 1;
         let is_direct = probe.steps <= DIRECT_PROBES;
-        probe.step_at = match is_direct {
-            true => io.now + self.wait,
-            false => io.now + self.wait * 2,
-        };
-        if is_direct {
-            io.ping(of, challenge);
-        } else if probe.steps <= DIRECT_PROBES + INDIRECT_PROBES {
+        probe.step_at = io.now + self.wait * if is_direct { 1 } else { 2 };
+        if !is_direct && probe.steps <= DIRECT_PROBES + INDIRECT_PROBES {
             io.raise(Event::ProbeThroughOthers(of));
+        }
+        if probe.steps <= DIRECT_PROBES + INDIRECT_PROBES {
             io.ping(of, challenge);
         } else {
             self.probe = None;

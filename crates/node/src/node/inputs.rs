@@ -15,9 +15,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::emit::Io;
 use super::event::{Event, StepDownCause};
 use super::{Node, ORDER, Outbox, Participation, Transferee};
-use crate::authority::LastWill;
 use crate::authority::in_flight::InFlight;
-use crate::authority::{LeaseEvent, LeaseWatch};
+use crate::authority::{LastWill, LeaseEvent, LeaseWatch};
 use crate::config::ProtocolConfig;
 use crate::control::{Resignation, Told, TransferError};
 use crate::council::{CentreStatus, CouncilRole, HostStatus};
@@ -74,7 +73,7 @@ impl Node {
 
     /// Looks for other members at `seeds`.
     pub fn join(&mut self, now: Instant, seeds: &[SocketAddr], out: &mut Outbox) {
-        self.context.reach.set_seeds(seeds);
+        self.context.reach.seeds = seeds.to_vec();
         self.input(now, out, |node| node.raise(&Event::Seeds));
     }
 
@@ -237,7 +236,7 @@ impl Node {
 
     /// Returns a receiver that watches the group's leadership.
     pub fn watch(&self) -> watch::Receiver<Leadership> {
-        self.publisher.watch()
+        self.publisher.leadership.subscribe()
     }
 
     /// Returns the address of an earlier process with this member's name, if there is one.

@@ -32,12 +32,12 @@ enum Trigger {
 
 /// The publisher of the leadership.
 pub(super) struct Publisher {
-    leadership: watch::Sender<Leadership>,
+    pub(super) leadership: watch::Sender<Leadership>,
     trigger: Trigger,
     /// The leader whose process has died, until the next leader is named.
     died: Option<MemberId>,
     /// The time since which this member knows of no leader; in fenced mode, of no tenure holder.
-    vacant_since: Option<Instant>,
+    pub(super) vacant_since: Option<Instant>,
 }
 
 impl Publisher {
@@ -53,18 +53,6 @@ impl Publisher {
             died: None,
             vacant_since: Some(context.now),
         }
-    }
-
-    pub(super) fn leadership(&self) -> watch::Ref<'_, Leadership> {
-        self.leadership.borrow()
-    }
-
-    pub(super) fn watch(&self) -> watch::Receiver<Leadership> {
-        self.leadership.subscribe()
-    }
-
-    pub(super) fn vacant_since(&self) -> Option<Instant> {
-        self.vacant_since
     }
 
     /// Publishes the leadership, if it has changed.
@@ -189,14 +177,13 @@ impl Publisher {
         }
         let name = |id: MemberId| format!("`{}`", context.describe(id).name);
         let died = before.filter(|id| self.died == Some(*id));
+        let is_unanswered = |id| format!("{} does not answer the failure detector", name(id));
         let was_another = before.filter(|id| *id != context.me.id);
         if let Some(id) = died {
             return format!("the process of {} died", name(id));
         }
         match self.trigger {
-            Trigger::Down(id) if before == Some(id) => {
-                format!("{} does not answer the failure detector", name(id))
-            }
+            Trigger::Down(id) if before == Some(id) => is_unanswered(id),
             Trigger::Heard(id) if leader == Some(id) => match fence {
                 Some(_) => format!("{} announced that it holds tenure", name(id)),
                 None => format!("{} announced that it leads", name(id)),
@@ -209,15 +196,10 @@ impl Publisher {
                 "tenure was granted".to_owned()
             }
             _ => match was_another.and_then(|id| Some((id, context.peers.get(id)?.heard))) {
-                Some((id, _)) if is_down(id, context) => {
-                    format!("{} does not answer the failure detector", name(id))
-                }
+                Some((id, _)) if is_down(id, context) => is_unanswered(id),
                 Some((id, at)) => {
-                    format!(
-                        "the last frame of {} arrived {} ago",
-                        name(id),
-                        in_words(context.now - at)
-                    )
+                    let age = in_words(context.now - at);
+                    format!("the last frame of {} arrived {age} ago", name(id))
                 }
                 None if leader == Some(context.me.id) => "elected, with no other leader".to_owned(),
                 None => "elected".to_owned(),

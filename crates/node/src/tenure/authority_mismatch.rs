@@ -14,8 +14,7 @@ use std::collections::BTreeMap;
 
 use hustings_protocol::{Instant, MemberId};
 
-use super::Tenure;
-use super::{REACHED_WITHIN, Refusal};
+use super::{REACHED_WITHIN, Refusal, Tenure};
 use crate::frame::Sender;
 use crate::node::Context;
 
