@@ -13,12 +13,13 @@ mod members;
 mod partial_view;
 mod swim;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use hustings_protocol::{Candidate, Instant, MemberId, Priority};
 
 use crate::frame::{MOST_CONTENT_BYTES, Sender};
 use crate::leadership::Peer;
+use crate::node::Event;
 use crate::peer_table::Channel;
 use crate::seal::Rejected;
 pub(crate) use members::Members;
@@ -95,7 +96,7 @@ pub(crate) trait Membership: Send {
 }
 
 /// An action for the caller, or a finding.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum MembershipEffect {
     /// Sends a message to a member.
     Send {
@@ -106,25 +107,8 @@ pub(crate) enum MembershipEffect {
         /// The message.
         bytes: Vec<u8>,
     },
-    /// A member is up that was not up before.
-    Up(Candidate),
-    /// A member is down. If it has a new incarnation or a new priority, an [`Self::Up`] follows at
-    /// once.
-    Down(MemberId),
-    /// A member entered the partial view, or its priority became known. It may have been up for
-    /// long.
-    Met(Candidate),
-    /// A member left the partial view. It may well be up.
-    Forgotten(MemberId),
-    /// Other members take this member for dead, in an earlier incarnation.
-    WasDead,
-    /// A member's message to all arrived, relayed by other members.
-    Heard {
-        /// The member that sent it.
-        origin: MemberId,
-        /// The address of its host.
-        host: IpAddr,
-        /// The content of a frame.
-        content: Vec<u8>,
-    },
+    /// What the other components have to know: members that are up or down, that entered or left
+    /// the partial view, and relayed messages. If a member that is down has a new incarnation or a
+    /// new priority, it is up again at once.
+    Finding(Event<'static>),
 }

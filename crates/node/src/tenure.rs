@@ -31,7 +31,7 @@ mod waiters;
 
 use std::collections::VecDeque;
 
-use hustings_protocol::tenure::{Fence, Message, Request};
+use hustings_protocol::tenure::{Fence, Message, Request, TenureOutcome};
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::watch;
 
@@ -502,7 +502,7 @@ impl Tenure {
         }
         for act in acts {
             match act {
-                Act::Send { to, message } => {
+                Act::Unicast { to, message } => {
                     let decoded = postcard::from_bytes::<Message>(&message).ok();
                     if let Some(decoded) = &decoded {
                         self.note_waiter(to, decoded);
@@ -510,11 +510,12 @@ impl Tenure {
                     let is_question = decoded.is_some_and(|it| it.question().is_some());
                     self.send_tenure(to, (&message, is_question), io);
                 }
-                Act::Refused(refused) => {
+                Act::Report(TenureOutcome::Refused(refused)) => {
                     let why = self.in_words(refused, io);
                     self.note_refusal(&why, io);
                     self.wait_longer(refused, io);
                 }
+                _ => {} // carried out by the authority
             }
         }
         self.look_at_tenure(io);

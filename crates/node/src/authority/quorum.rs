@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use hustings_protocol::tenure::{
-    Config, Held, Message, Refused, Request, Role, Saved, Tenure, TenureOutcome,
+    Config, Held, Message, Request, Role, Saved, Tenure, TenureOutcome,
 };
 use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -35,19 +35,8 @@ pub struct Kept {
     pub lock: Option<VoterLock>,
 }
 
-/// An action for the caller.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Act {
-    /// Sends to one member.
-    Send {
-        /// The receiver.
-        to: MemberId,
-        /// The encoded message.
-        message: Vec<u8>,
-    },
-    /// Too many voters refused. The value is one of the refusals.
-    Refused(Refused),
-}
+/// An action for the caller: a message to one member, or the report that too many voters refused.
+pub type Act = Effect<TenureOutcome>;
 
 /// One member's part in a quorum.
 pub struct Quorum {
@@ -66,7 +55,7 @@ pub struct Quorum {
     disk_patience: Duration,
     saving: Saving,
     /// Effects that wait for the disk.
-    line: VecDeque<Effect<TenureOutcome>>,
+    line: VecDeque<Act>,
     /// The fence of a tenure that is shown no longer, although it is not released yet.
     forfeited: Option<Fence>,
     lease_watch: watch::Sender<Option<Held>>,
@@ -226,17 +215,14 @@ impl Quorum {
         acts
     }
 
-    fn carry_out(&mut self, now: Instant, effect: Effect<TenureOutcome>) -> Option<Act> {
+    fn carry_out(&mut self, now: Instant, effect: Act) -> Option<Act> {
         match (&mut self.saving, effect) {
             // A save contains all of a voter's state, so only the latest matters.
             (Saving::Refused { latest, .. }, Effect::Save(state)) => *latest = state,
             (Saving::Refused { .. }, Effect::Unicast { .. }) => {}
             (Saving::Done | Saving::Underway { .. }, Effect::Save(state)) => self.save(now, state),
-            (Saving::Done | Saving::Underway { .. }, Effect::Unicast { to, message }) => {
-                return Some(Act::Send { to, message });
-            }
-            (_, Effect::Report(TenureOutcome::Refused(refused))) => {
-                return Some(Act::Refused(refused));
+            (_, act @ (Effect::Unicast { .. } | Effect::Report(TenureOutcome::Refused(_)))) => {
+                return Some(act);
             }
             (_, Effect::Report(_)) => {} // `show` publishes the tenure
             (_, Effect::Multicast { .. } | Effect::Meet(_)) => {} // tenure has none

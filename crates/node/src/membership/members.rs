@@ -134,15 +134,9 @@ impl Members {
                 }
                 // A protocol without a view ignores the failure detector, which may be wrong about
                 // a member.
-                MembershipEffect::Up(_) | MembershipEffect::Down(_) if !needs_view => {}
-                MembershipEffect::Up(candidate) => io.raise(Event::MemberUp(candidate)),
-                MembershipEffect::Down(id) => io.raise(Event::MemberDown(id)),
-                MembershipEffect::Met(candidate) => io.raise(Event::MemberMet(candidate)),
-                MembershipEffect::Forgotten(id) => io.raise(Event::MemberForgotten(id)),
-                MembershipEffect::WasDead => io.raise(Event::TakenForDead),
-                MembershipEffect::Heard { origin, host, content } => {
-                    io.raise(Event::Rumour { origin, host, content });
-                }
+                MembershipEffect::Finding(Event::MemberUp(_) | Event::MemberDown(_))
+                    if !needs_view => {}
+                MembershipEffect::Finding(event) => io.raise(event),
             }
         }
     }

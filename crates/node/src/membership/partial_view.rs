@@ -42,6 +42,7 @@ use crate::driver::{Driver, ElectionDriver};
 use crate::frame::Sender;
 use crate::identity::Incarnation;
 use crate::leadership::Peer;
+use crate::node::Event;
 use crate::peer_table::Channel;
 use crate::seal::Rejected;
 use message::{Entries, Said, ViewMessage};
@@ -426,7 +427,7 @@ impl PartialView {
             return false;
         }
         self.shuffle.view_changed(now, ViewChange::Left(id));
-        self.effects.push(MembershipEffect::Down(id));
+        self.find(Event::MemberDown(id));
         self.settle();
         self.places.forget(id);
         true
@@ -435,7 +436,7 @@ impl PartialView {
     /// Removes the tombstone of a member that is alive in a later incarnation, and reports it up.
     fn take_back(&mut self, candidate: Candidate, incarnation: Incarnation) {
         if self.tombstones.open(candidate.id, incarnation) {
-            self.effects.push(MembershipEffect::Up(candidate));
+            self.find(Event::MemberUp(candidate));
         }
     }
 

@@ -26,6 +26,7 @@ use super::loss_estimate::LossEstimate;
 use super::{MOST_BYTES, Membership, MembershipEffect};
 use crate::frame::Sender;
 use crate::leadership::Peer;
+use crate::node::Event;
 use crate::peer_table::Channel;
 use crate::seal::Rejected;
 use presence::Presence;
@@ -323,18 +324,21 @@ impl SwimRuntime {
             .map(|it| it.incarnation != presence.incarnation || it.priority != presence.priority);
         match changed {
             Some(false) => return,
-            Some(true) => self.effects.push(MembershipEffect::Down(presence.id)),
+            Some(true) => self.find(Event::MemberDown(presence.id)),
             None => {}
         }
         if presence.stands {
-            let up = MembershipEffect::Up(presence.candidate());
-            self.effects.push(up);
+            self.find(Event::MemberUp(presence.candidate()));
         }
+    }
+
+    fn find(&mut self, event: Event<'static>) {
+        self.effects.push(MembershipEffect::Finding(event));
     }
 
     fn dismiss(&mut self, presence: &Presence) {
         if self.up.remove(&presence.id).is_some() {
-            self.effects.push(MembershipEffect::Down(presence.id));
+            self.find(Event::MemberDown(presence.id));
         }
     }
 }

@@ -41,7 +41,7 @@ fn prepare(counter: u64) -> (Ballot, Message) {
 }
 
 fn promise(ballot: Ballot) -> Act {
-    Act::Send { to: ballot.owner.id, message: encode(&Message::Promise { ballot }) }
+    Act::Unicast { to: ballot.owner.id, message: encode(&Message::Promise { ballot }) }
 }
 
 #[test]

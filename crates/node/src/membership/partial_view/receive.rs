@@ -15,8 +15,8 @@ use super::PartialView;
 use super::message::{Entries, Said, ViewMessage, entries_of};
 use crate::driver::decode;
 use crate::frame::Sender;
-use crate::membership::MembershipEffect;
 use crate::membership::member_table::{MemberAddress, Source, localize, widen};
+use crate::node::Event;
 use crate::seal::Rejected;
 
 impl PartialView {
@@ -72,7 +72,7 @@ impl PartialView {
                 self.take_back(Candidate { priority, id }, sender.incarnation);
                 self.acquaint(Candidate { priority, id });
                 if was_dead {
-                    self.effects.push(MembershipEffect::WasDead);
+                    self.find(Event::TakenForDead);
                 }
                 for entry in entries.iter() {
                     if self.shuffle.protocol.acquaintances().len() < self.room {

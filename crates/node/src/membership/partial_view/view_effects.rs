@@ -15,6 +15,7 @@ use super::{PLACES_IN_VIEWS, PartialView};
 use crate::driver::{Effect, ElectionDriver, encode};
 use crate::membership::MembershipEffect;
 use crate::membership::member_table::MemberAddress;
+use crate::node::Event;
 
 impl PartialView {
     /// Carries out the effects of the state machines.
@@ -45,11 +46,9 @@ impl PartialView {
             }
         }
         for Delivery { origin, payload } in self.rumours.protocol.take_delivered() {
-            self.effects.push(MembershipEffect::Heard {
-                origin,
-                host: payload.ip.to_canonical(),
-                content: payload.content,
-            });
+            let (host, content) = (payload.ip.to_canonical(), payload.content);
+            let rumour = Event::Rumour { origin, host, content };
+            self.effects.push(MembershipEffect::Finding(rumour));
         }
         let (known, most) = (&self.known, self.room * PLACES_IN_VIEWS);
         let is_known = |id: MemberId| known.binary_search_by_key(&id, |it| it.id).is_ok();
@@ -73,14 +72,14 @@ impl PartialView {
         for id in gone.collect::<Vec<_>>() {
             self.census.count(ViewChange::Left(id));
             self.rumours.count(ViewChange::Left(id));
-            self.effects.push(MembershipEffect::Forgotten(id));
+            self.find(Event::MemberForgotten(id));
         }
         let is_new = |it: &&Candidate| !before.contains(it);
         let met: Vec<Candidate> = self.known.iter().filter(is_new).copied().collect();
         for candidate in met {
             self.census.count(ViewChange::Joined(candidate));
             self.rumours.count(ViewChange::Joined(candidate));
-            self.effects.push(MembershipEffect::Met(candidate));
+            self.find(Event::MemberMet(candidate));
         }
         if self.known.len() > self.most_known {
             self.most_known = self.known.len();
@@ -108,6 +107,10 @@ impl PartialView {
         });
         let (entries, places): (Vec<Entry>, Vec<MemberAddress>) = placed.unzip();
         (entries.into_iter().take(MOST_EXCHANGED).collect(), places)
+    }
+
+    pub(super) fn find(&mut self, event: Event<'static>) {
+        self.effects.push(MembershipEffect::Finding(event));
     }
 
     pub(super) fn send(&mut self, to: MemberId, message: &ViewMessage) {

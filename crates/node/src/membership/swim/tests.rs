@@ -7,7 +7,7 @@ use hustings_protocol::{Duration, Instant, MemberId, Priority};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Channel, MOST_BYTES, Membership, MembershipEffect, Rejected, Swim};
+use super::{Channel, Event, MOST_BYTES, Membership, MembershipEffect, Rejected, Swim};
 use crate::frame::Sender;
 use crate::identity::{Incarnation, member_id};
 
@@ -109,10 +109,10 @@ impl Wire {
                     self.in_flight.insert((at, self.sent), datagram);
                     self.sent += 1;
                 }
-                MembershipEffect::Up(candidate) => {
+                MembershipEffect::Finding(Event::MemberUp(candidate)) => {
                     assert!(election.up.insert(candidate.id), "up twice");
                 }
-                MembershipEffect::Down(id) => {
+                MembershipEffect::Finding(Event::MemberDown(id)) => {
                     assert!(election.up.remove(&id), "down before it was up");
                     election.downs += 1;
                 }
