@@ -297,10 +297,9 @@ impl Admission {
     ) {
         io.emit.counters.unknown_body += 1;
         if self.unknown_bodies_of.insert(sender.id) {
+            let (group, name) = (&io.config.name, sender.name);
             tracing::warn!(
-                "group `{}`: `{}` sends frames of kind {kind}, version {version}, which this program does not know, and skips: run one version of hustings on every member",
-                io.config.name,
-                sender.name
+                "group `{group}`: `{name}` sends frames of kind {kind}, version {version}, which this program does not know, and skips: run one version of hustings on every member"
             );
         }
     }
@@ -354,11 +353,9 @@ fn has_another_name(sender: &Sender<'_>, io: &mut Io<'_>) -> bool {
     };
     io.emit.counters.reject(Rejected::Malformed);
     if io.emit.counters.malformed.is_power_of_two() {
+        let (group, name) = (&context.config.name, sender.name);
         tracing::error!(
-            "group `{}`: the names `{known}` and `{}` have the same identity: frames of `{}` are ignored; give one of the two another name",
-            io.config.name,
-            sender.name,
-            sender.name
+            "group `{group}`: the names `{known}` and `{name}` have the same identity: frames of `{name}` are ignored; give one of the two another name"
         );
     }
     true

@@ -211,10 +211,9 @@ impl Discovery {
             true => "give all members the same group name; multicasts of other groups arrive here",
             false => "the network may drop multicasts; name one or more members with --join",
         };
+        let (group, reach) = (&io.config.name, &io.reach);
         tracing::info!(
-            "group `{}`: no other member found by {} yet. If others run, and lead by themselves: {question}",
-            io.config.name,
-            io.reach
+            "group `{group}`: no other member found by {reach} yet. If others run, and lead by themselves: {question}"
         );
     }
 

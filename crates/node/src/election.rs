@@ -249,12 +249,10 @@ fn driver(context: &Context, recorder: Option<Recorder>) -> Box<dyn ElectionDriv
 fn warn_of_other_protocol(heard: &Admitted<'_>, io: &mut Io<'_>) {
     io.emit.counters.other_protocol += 1;
     if io.emit.counters.other_protocol.is_power_of_two() {
+        let (group, ours) = (&io.config.name, io.config.protocol.name());
+        let (name, address) = (heard.frame.sender.name, heard.address);
         tracing::warn!(
-            "group `{}`: `{}` at {} runs another protocol than {}: the two cannot elect a leader together; give all members the same protocol",
-            io.config.name,
-            heard.frame.sender.name,
-            heard.address,
-            io.config.protocol.name()
+            "group `{group}`: `{name}` at {address} runs another protocol than {ours}: the two cannot elect a leader together; give all members the same protocol"
         );
     }
 }

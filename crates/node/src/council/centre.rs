@@ -212,12 +212,10 @@ impl Calling {
     fn note_late(&mut self) {
         self.report.late += 1;
         if self.report.late >= MANY_LATE && self.report.late.is_power_of_two() {
+            let (CentreStatus { group, late, replies, .. }, round) =
+                (&self.report, self.driver.config().round);
             tracing::warn!(
-                "group `{}`: {} replies of {} came after the end of their round of {}: their hosts are not elected, and elections take longer; choose a longer round",
-                self.report.group,
-                self.report.late,
-                self.report.replies,
-                self.driver.config().round
+                "group `{group}`: {late} replies of {replies} came after the end of their round of {round}: their hosts are not elected, and elections take longer; choose a longer round"
             );
         }
     }
@@ -248,15 +246,11 @@ impl Calling {
         let centre = self.driver.protocol.as_centre();
         let lasts = centre.map_or(config.round, |it| it.waits(config.round));
         let polled_until = is_poll.then(|| now + lasts);
+        let (group, Feedback { class, round, seated, .. }) = (&self.report.group, feedback);
         tracing::debug!(
-            "group `{}`: round {} of class {}: {content:?}, {} seated",
-            self.report.group,
-            feedback.round,
-            feedback.class,
-            feedback.seated
+            "group `{group}`: round {round} of class {class}: {content:?}, {seated} seated"
         );
-        let round = Round { polled_until, replies: 0, burst: 0 };
-        self.rounds.insert(feedback.class, round);
+        self.rounds.insert(*class, Round { polled_until, replies: 0, burst: 0 });
     }
 
     pub(super) fn due(&self) -> Option<Instant> {

@@ -156,10 +156,9 @@ impl PartitionMerge {
         });
         if leads {
             if self.logged_rival.replace(rival) != Some(rival) {
+                let (group, name) = (&io.config.name, io.peers.describe(rival).name);
                 tracing::info!(
-                    "group `{}`: `{}` leads too: counting the followers of this member",
-                    io.config.name,
-                    io.peers.describe(rival).name
+                    "group `{group}`: `{name}` leads too: counting the followers of this member"
                 );
             }
             let within_ns = self.intervals(ANSWER_WITHIN).0;

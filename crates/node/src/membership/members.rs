@@ -151,10 +151,9 @@ impl Members {
             Some(view) => format!("a few others (`view` is {view})"),
             None => "all others (it has no `view`)".to_owned(),
         };
+        let (group, name) = (&context.config.name, sender.name);
         tracing::warn!(
-            "group `{}`: membership messages of `{}` cannot be decoded: this member has to know {knows}, and `view` of the sender probably differs; give both the same `view`",
-            context.config.name,
-            sender.name
+            "group `{group}`: membership messages of `{name}` cannot be decoded: this member has to know {knows}, and `view` of the sender probably differs; give both the same `view`"
         );
     }
 

@@ -246,11 +246,9 @@ impl Context {
         self.peers.note(frame, address, channel, self.now);
         let misses_some = self.reach.judge(self.now, &self.peers);
         if misses_some {
+            let (group, name, reach) = (&self.config.name, frame.sender.name, &self.reach);
             tracing::warn!(
-                "group `{}`: multicasts of `{}` do not arrive here, although its unicasts do: sending by {} from now on",
-                self.config.name,
-                frame.sender.name,
-                self.reach
+                "group `{group}`: multicasts of `{name}` do not arrive here, although its unicasts do: sending by {reach} from now on"
             );
         }
         (before != Some(address), misses_some)

@@ -75,10 +75,9 @@ impl Tenure {
     ) {
         io.emit.counters.far_fences += 1;
         if io.emit.counters.far_fences == 1 {
+            let (group, name) = (&io.config.name, io.describe(by).name);
             tracing::warn!(
-                "group `{}`: fence {fence} of `{}` is ignored: no authority can have granted a fence above {reach} by now; unless a store has counted that far, a member invents fences: change the key on all members",
-                io.config.name,
-                io.describe(by).name
+                "group `{group}`: fence {fence} of `{name}` is ignored: no authority can have granted a fence above {reach} by now; unless a store has counted that far, a member invents fences: change the key on all members"
             );
         }
     }
