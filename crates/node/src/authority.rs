@@ -110,13 +110,7 @@ impl Authority {
     }
 
     pub(crate) fn holds(&self, now: Instant) -> Option<Held> {
-        match self {
-            Self::Nobody => None,
-            Self::Quorum(quorum) => quorum.shown(now),
-            Self::Store { lease_client, .. } => {
-                lease_client.lease_watch().borrow().filter(|held| now < held.until)
-            }
-        }
+        self.lease_watch()?.borrow().filter(|held| now < held.until)
     }
 
     /// Stops showing the tenure of this member, because another member claims the same fence or a

@@ -23,7 +23,7 @@ use hustings_protocol::{Duration, Instant};
 
 use crate::council::CouncilPart;
 use crate::frame::Body;
-use crate::membership::PartialView;
+use crate::membership::{Membership, PartialView};
 use crate::node::{Component, Context, Event, GOLDEN, Io, Route};
 
 /// The time between two hellos of a member that knows no other, at first and later.
@@ -88,7 +88,7 @@ impl Component for Discovery {
 
 /// True if the member knows no other and looks for one. A member that has stepped down does not.
 fn is_alone(context: &Context) -> bool {
-    context.members.get().is_some_and(|it| it.is_alone()) && !context.is_absent()
+    context.members.get().is_some_and(Membership::is_alone) && !context.is_absent()
 }
 
 fn start(io: &mut Io<'_>) {

@@ -97,6 +97,9 @@ pub trait ElectionDriver<O = ElectionOutcome>: Send {
     }
 }
 
+/// Reads the followers that a message of an established leader claims.
+pub type FollowerCounter<P> = fn(&<P as Protocol>::Message) -> Option<u16>;
+
 /// The driver of a member that runs `P`.
 pub struct Driver<P: Protocol> {
     /// The protocol's state, from which its owner may take results.
@@ -106,9 +109,8 @@ pub struct Driver<P: Protocol> {
     pub(crate) hint_to_request: Option<fn(Hint) -> P::Request>,
     /// Reads the loss that the protocol has measured; none if it measures none.
     pub(crate) measures: Option<fn(&P) -> Option<f64>>,
-    /// Reads the followers that a message of an established leader claims; none if no message
-    /// claims any.
-    pub(crate) counts_followers: Option<fn(&P::Message) -> Option<u16>>,
+    /// Reads the followers that a leader's message claims; none if no message claims any.
+    pub(crate) counts_followers: Option<FollowerCounter<P>>,
 }
 
 /// The state behind the driver's implementation of [`Io`].

@@ -18,6 +18,7 @@ use hustings_protocol::{ElectionOutcome, Instant, MemberId, ViewChange};
 
 use crate::driver::{Effect, ElectionDriver};
 use crate::frame::Body;
+use crate::membership::Membership;
 use crate::node::{Admitted, Component, Context, Event, Io, Route};
 use crate::record::Recorder;
 use adaptive_k::AdaptiveK;
@@ -129,7 +130,7 @@ impl Election {
     /// Creates a new driver with the members in view as its candidates.
     fn enter(&mut self, context: &Context) {
         self.driver = driver(context, self.recorder.clone());
-        for candidate in context.members.get().into_iter().flat_map(|it| it.candidates()) {
+        for candidate in context.members.get().into_iter().flat_map(Membership::candidates) {
             self.driver.view_changed(context.now, ViewChange::Joined(candidate));
         }
         self.adaptive_k.hint_anew(&mut *self.driver, context);

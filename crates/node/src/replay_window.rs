@@ -106,16 +106,10 @@ impl ReplayWindow {
     /// Records a frame and returns whether it is new.
     pub fn note(&mut self, sender: &Sender<'_>, number: u64) -> Freshness {
         match self.standing(sender) {
-            Trust::Past => Freshness::StaleIncarnation,
-            Trust::UnprovenSender => {
-                self.enter(sender, 0, None);
-                self.note_number(sender, number)
-            }
-            Trust::Unproven | Trust::Proven => self.note_number(sender, number),
+            Trust::Past => return Freshness::StaleIncarnation,
+            Trust::UnprovenSender => self.enter(sender, 0, None),
+            Trust::Unproven | Trust::Proven => {}
         }
-    }
-
-    fn note_number(&mut self, sender: &Sender<'_>, number: u64) -> Freshness {
         let Some(heard) = self.senders.get_mut(&sender.id) else {
             return Freshness::New; // a sender that is not remembered has sent nothing
         };

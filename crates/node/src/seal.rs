@@ -219,31 +219,23 @@ impl Keyring {
 }
 
 /// The reason why a frame is refused. The node counts the refusal and does nothing else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejected {
     /// Shorter than the shortest frame.
-    #[error("truncated")]
     Truncated,
     /// A layout that this program does not support.
-    #[error("unknown version")]
     Version,
     /// Sealed under a key that this group does not have.
-    #[error("unknown key")]
     Key,
     /// Altered in transit, or forged.
-    #[error("broken seal")]
     Seal,
     /// Sealed correctly, but the content is not a valid message.
-    #[error("malformed content")]
     Malformed,
     /// A frame of another group.
-    #[error("another group's")]
     Group,
     /// Sealed for another member.
-    #[error("for another member")]
     Receiver,
     /// Received before, or too old to decide.
-    #[error("replayed")]
     Replayed,
 }
 

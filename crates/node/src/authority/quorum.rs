@@ -105,11 +105,6 @@ impl Quorum {
         }
     }
 
-    /// The tenure that it shows, at `now`.
-    pub(crate) fn shown(&self, now: Instant) -> Option<Held> {
-        self.lease_watch.borrow().filter(|held| now < held.until)
-    }
-
     /// Stops showing the tenure that it holds.
     pub(crate) fn forfeit(&mut self, now: Instant) {
         let shown = self.lease_watch.borrow().map(|held| held.fence);

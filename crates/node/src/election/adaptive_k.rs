@@ -18,7 +18,7 @@ use super::churn_estimate::ChurnEstimate;
 use crate::config::ProtocolConfig;
 use crate::config::presets::LOSS;
 use crate::driver::{ElectionDriver, Hint};
-use crate::membership::PartialView;
+use crate::membership::{Membership, PartialView};
 use crate::node::Context;
 
 /// K is recomputed if the size has changed by this share, or loss or crashes by this much.
@@ -113,7 +113,7 @@ impl AdaptiveK {
     pub(super) fn measured(&self, context: &Context) -> Option<Measured> {
         self.first_k(context)?; // other protocols have no relays
         Some(Measured {
-            loss: context.members.get().and_then(|it| it.loss()),
+            loss: context.members.get().and_then(Membership::loss),
             crash: self.crash(context),
             view: self.inputs(context).map(|it| it.meeting),
         })

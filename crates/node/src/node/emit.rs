@@ -131,7 +131,7 @@ impl<'a> Io<'a> {
             }
             return;
         }
-        let members = self.context.members.get().into_iter().flat_map(|it| it.addresses());
+        let members = self.context.members.get().into_iter().flat_map(Membership::addresses);
         // A newcomer may be in no view yet, but needs an answer.
         let newcomers = self.context.peers.reached_by_unicast(self.context.now);
         let is_rare = !self.context.is_nominee()

@@ -138,12 +138,12 @@ impl Tenure {
         if self.stand_aside.is_unwell {
             self.note_refusal("this member reported itself unhealthy", io);
         }
+        let why = self.refusals.back();
+        let why = why.map_or_else(|| "no answer".to_owned(), |it| it.why.clone());
         if !std::mem::replace(&mut self.stand_aside.is_logged, true) {
-            let why = self.refusals.back();
+            let group = &io.config.name;
             tracing::warn!(
-                "group `{}`: named, but without tenure: stands aside, so that another member may acquire it ({})",
-                io.config.name,
-                why.map_or("no answer", |it| it.why.as_str())
+                "group `{group}`: named, but without tenure: stands aside, so that another member may acquire it ({why})"
             );
         }
         let span = match self.is_unfit() {
@@ -154,8 +154,6 @@ impl Tenure {
         let needs_voters = !self.is_unfit() && !self.voters.is_empty();
         let listens = (io.emit.counters.heard, io.now + LISTEN_FOR);
         self.stand_aside.listens = needs_voters.then_some(listens);
-        let why = self.refusals.back();
-        let why = why.map_or_else(|| "no answer".to_owned(), |it| it.why.clone());
         self.step_aside(span, why, io);
     }
 

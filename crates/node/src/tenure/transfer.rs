@@ -22,6 +22,7 @@ use crate::config::AuthorityConfig;
 use crate::control::{TransferError, TransferOutcome};
 use crate::frame::Body;
 use crate::identity::member_id;
+use crate::membership::Membership;
 use crate::node::{Context, Event, Io, Route, StepDownCause};
 
 /// The time within which an existing member answers a lookup, even if a call or two were lost.
@@ -115,7 +116,7 @@ impl Tenure {
     /// Returns the names of all known members, up or not: heard, listed by others, or voters.
     fn names(&self, context: &Context) -> BTreeSet<String> {
         let heard = context.peers.iter().map(|(_, peer)| peer.name.clone());
-        let listed = context.members.get().into_iter().flat_map(|it| it.candidates());
+        let listed = context.members.get().into_iter().flat_map(Membership::candidates);
         let listed = listed.map(|it| context.describe(it.id).name);
         let voters = self.voters.iter().map(|it| it.name.clone());
         let mut names: BTreeSet<String> = heard.chain(listed).chain(voters).collect();

@@ -119,7 +119,7 @@ impl Wire {
                 }
                 MembershipEffect::Finding(Event::MemberDown(id)) => election.downs.push(id),
                 MembershipEffect::Finding(Event::MemberUp(candidate)) => {
-                    election.ups.push(candidate.id)
+                    election.ups.push(candidate.id);
                 }
                 MembershipEffect::Finding(Event::TakenForDead) => {} // the driver handles it
                 MembershipEffect::Finding(Event::Rumour { origin, content, .. }) => {

@@ -10,6 +10,7 @@ use super::{ALL, DELAY, Field, announcing, id};
 use crate::config::{ProtocolConfig, QuorumConfig};
 use crate::control::Resignation;
 use crate::identity::Incarnation;
+use crate::membership::Membership;
 use crate::node::Outbox;
 
 const ELECTION_TIMEOUT: Duration = Duration::from_secs(1);
@@ -42,7 +43,7 @@ impl Field {
     /// True if `who` has `whom` on its list of members.
     pub(super) fn lists(&self, who: usize, whom: usize) -> bool {
         let listed = self.members[who].context.members.get().into_iter();
-        let mut listed = listed.flat_map(|it| it.candidates());
+        let mut listed = listed.flat_map(Membership::candidates);
         listed.any(|candidate| candidate.id == id(whom))
     }
 

@@ -126,7 +126,7 @@ impl Node {
     pub(super) fn doubt_holder(&mut self, nominee: MemberId) {
         let now = self.context.now;
         self.within(now, |node| {
-            node.tenure.hear_nominee(nominee, &mut Io::new(&node.context, &mut node.emit))
+            node.tenure.hear_nominee(nominee, &mut Io::new(&node.context, &mut node.emit));
         });
     }
 

@@ -180,7 +180,7 @@ fn recorded_challenge_does_not_delay_the_proof_of_a_process() {
     let victim = (leader + 1) % 4;
     field.act(leader, |it, now, out| {
         it.input(now, out, |it| {
-            Io::new(&it.context, &mut it.emit).ping_at(id(victim), address(victim), 7)
+            Io::new(&it.context, &mut it.emit).ping_at(id(victim), address(victim), 7);
         });
     });
     let recorded = field.record(victim, DELAY);
