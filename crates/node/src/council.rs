@@ -69,19 +69,16 @@ pub(crate) struct Hosting {
 impl CouncilRole {
     /// Creates the role that the configuration gives this member, if it gives one.
     pub(crate) fn new(context: &Context) -> Option<Self> {
-        let (group, member) = (&context.config.name, &context.member);
-        let (me, incarnation) = (context.me, context.incarnation);
+        let (group, me) = (&context.config.name, context.me);
         match &context.config.council {
             CouncilPart::Off => None,
             CouncilPart::Host { class, centre } => {
-                let rng = chance(Incarnation(incarnation.0 ^ COUNCILS_OWN), me.id);
+                let rng = chance(Incarnation(context.incarnation.0 ^ COUNCILS_OWN), me.id);
                 let only_centre = centre.as_deref().map(member_id);
                 Some(Self::Host(Box::new(Hosting::new((group, *class), only_centre, me, rng))))
             }
-            CouncilPart::Centre(config) => {
-                let rules = (**config).clone();
-                let centre = Calling::new((group, member), me, rules, incarnation, context.now);
-                Some(Self::Centre(Box::new(centre)))
+            CouncilPart::Centre(rules) => {
+                Some(Self::Centre(Box::new(Calling::new(context, (**rules).clone()))))
             }
         }
     }
@@ -112,10 +109,7 @@ impl CouncilRole {
     pub(crate) fn status(&self, context: &Context, now: Instant) -> CouncilStatus {
         match self {
             Self::Host(host) => CouncilStatus::Host(host.status(now)),
-            Self::Centre(centre) => {
-                let status = centre.status(now, |id| context.describe(id));
-                CouncilStatus::Centre(status)
-            }
+            Self::Centre(centre) => CouncilStatus::Centre(centre.status(context, now)),
         }
     }
 
@@ -279,7 +273,7 @@ impl CouncilRole {
         if let Self::Centre(centre) = self {
             centre.look(io.now);
             if centre.has_news(io.now) {
-                publish(centre, io);
+                centre.publish(io);
             }
         }
     }
@@ -311,7 +305,7 @@ impl CouncilRole {
                 Ok(terms) => {
                     let other = io.describe(sender.id);
                     if centre.meet(other, &message, terms.yields) {
-                        publish(centre, io);
+                        centre.publish(io);
                     }
                 }
                 Err(_) => note_nonsense(sender, io),
@@ -361,7 +355,7 @@ impl CouncilRole {
         if let Self::Centre(centre) = self
             && is_news
         {
-            publish(centre, io);
+            centre.publish(io);
         }
     }
 }
@@ -426,14 +420,10 @@ impl CouncilRole {
             }
             Self::Centre(centre) => {
                 centre.note(context.now, change);
-                publish(centre, context);
+                centre.publish(context);
             }
         }
     }
-}
-
-fn publish(centre: &Calling, context: &Context) {
-    centre.publish(centre.status(context.now, |id| context.describe(id)));
 }
 
 /// True if a centre's message is recent by the calendars of both hosts.

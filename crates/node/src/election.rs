@@ -25,6 +25,7 @@ use adaptive_k::AdaptiveK;
 pub use adaptive_k::Measured;
 use listen_check::ListenCheck;
 use partition_merge::PartitionMerge;
+use protocol_choice::driver;
 
 /// One member's side of the election.
 pub(crate) struct Election {
@@ -139,8 +140,7 @@ impl Election {
     /// Follows the leader without taking part, if the protocol has observers. Otherwise no election
     /// reaches this member.
     fn step_down(&mut self, io: &mut Io<'_>) {
-        let protocol = io.config.protocol;
-        match protocol_choice::observer(protocol, io.rng(), self.recorder.clone()) {
+        match protocol_choice::observer(io, self.recorder.clone()) {
             Some(observer) => {
                 self.driver = observer;
                 self.driver.start(io.now);
@@ -231,19 +231,6 @@ impl Component for Election {
         let merge = self.merge.as_ref().and_then(PartitionMerge::due);
         self.driver.due().into_iter().chain(merge).min()
     }
-}
-
-/// Creates the member's election driver; an observer if the member may not lead.
-fn driver(context: &Context, recorder: Option<Recorder>) -> Box<dyn ElectionDriver> {
-    let (config, incarnation) = (&context.config, context.incarnation);
-    let observer = match config.campaigns {
-        true => None,
-        false => protocol_choice::observer(config.protocol, context.rng(), recorder.clone()),
-    };
-    observer.unwrap_or_else(|| {
-        let before = incarnation.incarnations_before();
-        protocol_choice::driver(config.protocol, context.me, context.rng(), before, recorder)
-    })
 }
 
 /// Warns that a member runs another protocol: the two cannot elect a leader together.

@@ -68,7 +68,7 @@ impl Liveness {
         match heard.frame.body {
             Body::Obituary { of } => self.down_report = Some(of),
             Body::Pong { challenge, .. } => {
-                let ends_ping = leader_ping::ends(&mut self.ping, sender.id, challenge, io);
+                let ends_ping = self.ends_ping(sender.id, challenge, io);
                 let probe = self.probe.as_mut();
                 let ends_probe = probe.is_some_and(|it| it.ends(sender.id, challenge, io));
                 if ends_ping || ends_probe {
@@ -137,7 +137,7 @@ impl Component for Liveness {
         match event {
             Event::Heard(heard) => return self.heard(heard, io),
             Event::LeaderRefuses { id, round_trip } => {
-                leader_ping::begin(&mut self.ping, *id, *round_trip, io);
+                self.begin_ping(*id, *round_trip, io);
             }
             Event::Timeout => {
                 let is_over = |it: &mut LeaderPing| it.until <= io.now;

@@ -179,8 +179,8 @@ mod tests {
 
     const LATER: Instant = Instant(PROBE_FOR.0);
 
-    /// True if some multicasts are missed, and the channel, of a member that receives these frames at the start and at
-    /// [`LATER`].
+    /// True if some multicasts are missed, and the channel, of a member that receives these frames
+    /// at the start and at [`LATER`].
     fn judge(heard: &[(&str, Channel, bool)]) -> (bool, String) {
         let mut peer_table = PeerTable::default();
         let mut multicast_probe =

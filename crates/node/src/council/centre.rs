@@ -20,8 +20,7 @@ use super::{COUNCILS_OWN, CentreStatus, ChamberStatus, MOST_RECORDED, Seated, Te
 use crate::driver::{Driver, ElectionDriver};
 use crate::identity::Incarnation;
 use crate::leadership::Peer;
-use crate::node::chance;
-use crate::peer_table::PeerTable;
+use crate::node::{Context, chance};
 
 /// The number of late replies from which they are no accident.
 const MANY_LATE: u64 = 8;
@@ -62,17 +61,11 @@ struct Round {
 }
 
 impl Calling {
-    pub(super) fn new(
-        (group, name): (&str, &str),
-        me: Candidate,
-        config: Config,
-        incarnation: Incarnation,
-        now: Instant,
-    ) -> Self {
-        let (group, centre) = (group.to_owned(), name.to_owned());
+    pub(super) fn new(context: &Context, rules: Config) -> Self {
+        let (group, centre) = (context.config.name.clone(), context.member.clone());
         let centre = Self {
-            driver: driver(me, config, incarnation),
-            me,
+            driver: driver(context.me, rules, context.incarnation),
+            me: context.me,
             is_started: false,
             listens_until: None,
             former_session: None,
@@ -83,8 +76,7 @@ impl Calling {
             report: CentreStatus { group, centre, ..CentreStatus::default() },
             watch: watch::Sender::default(),
         };
-        let nobody = PeerTable::default();
-        centre.publish(centre.status(now, |id| nobody.describe(id)));
+        centre.publish(context);
         centre
     }
 
@@ -105,8 +97,8 @@ impl Calling {
         self.watch.subscribe()
     }
 
-    pub(super) fn publish(&self, status: CentreStatus) {
-        self.watch.send_replace(status);
+    pub(super) fn publish(&self, context: &Context) {
+        self.watch.send_replace(self.status(context, context.now));
     }
 
     pub(super) fn start(&mut self, now: Instant) {
@@ -413,7 +405,7 @@ impl Calling {
         centre.map_or(0, Centre::session)
     }
 
-    pub(super) fn status(&self, now: Instant, describe: impl Fn(MemberId) -> Peer) -> CentreStatus {
+    pub(super) fn status(&self, context: &Context, now: Instant) -> CentreStatus {
         let config = self.driver.config();
         let lasts = config.lease.map(|it| it.lasts);
         let centre = self.driver.protocol.as_centre();
@@ -426,7 +418,7 @@ impl Calling {
             let of_class = holders().filter(|it| it.class == class);
             let seats = of_class.map(|it| Seated {
                 place: it.place,
-                member: describe(it.member),
+                member: context.describe(it.member),
                 since: *self.since.get(&(class, it.member)).unwrap_or(&now),
                 heard: it.heard,
                 confirmed: self.is_sure_of(&it, now),

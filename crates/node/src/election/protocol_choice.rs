@@ -14,23 +14,23 @@ use hustings_protocol::chang_roberts::ChangRoberts;
 use hustings_protocol::modified_ring::ModifiedRing;
 use hustings_protocol::probabilistic::{Probabilistic, Request};
 use hustings_protocol::{Candidate, Duration, Priority};
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::config::ProtocolConfig;
 use crate::driver::{Driver, ElectionDriver, Hint};
+use crate::node::Context;
 use crate::record::Recorder;
 
-/// The driver of member `me`. `incarnations_before` counts its earlier incarnations.
-pub(super) fn driver(
-    protocol: ProtocolConfig,
-    me: Candidate,
-    rng: Xoshiro256PlusPlus,
-    incarnations_before: u32,
-    recorder: Option<Recorder>,
-) -> Box<dyn ElectionDriver> {
-    match protocol {
+/// The election driver of a member; an observer if the member may not lead.
+pub(super) fn driver(context: &Context, recorder: Option<Recorder>) -> Box<dyn ElectionDriver> {
+    if !context.config.campaigns
+        && let Some(observer) = observer(context, recorder.clone())
+    {
+        return observer;
+    }
+    let (me, rng) = (context.me, context.rng());
+    match context.config.protocol {
         ProtocolConfig::Announce(config) => {
-            let announce = Announce::new(Some(incarnations_before));
+            let announce = Announce::new(Some(context.incarnation.incarnations_before()));
             let driver = Driver::new(me, announce, config, rng, recorder);
             Box::new(measured(driver))
         }
@@ -70,11 +70,10 @@ impl ElectionDriver for Nothing {}
 /// The driver of an observer: it follows the leader and never stands. None if the protocol does not
 /// allow a member to follow without taking part.
 pub(super) fn observer(
-    protocol: ProtocolConfig,
-    rng: Xoshiro256PlusPlus,
+    context: &Context,
     recorder: Option<Recorder>,
 ) -> Option<Box<dyn ElectionDriver>> {
-    match protocol {
+    match context.config.protocol {
         ProtocolConfig::Announce(config) => {
             // The worst candidate of all, which wakes up last of all: never.
             let nobody = Candidate::new(u64::MAX, 0);
@@ -96,7 +95,8 @@ pub(super) fn observer(
                 farewell: Repeat::Times(0),
                 ..config
             };
-            let driver = Driver::new(nobody, Announce::new(None), config, rng, recorder);
+            let (observer, rng) = (Announce::new(None), context.rng());
+            let driver = Driver::new(nobody, observer, config, rng, recorder);
             Some(Box::new(measured(driver)))
         }
         ProtocolConfig::Bully(_)

@@ -9,6 +9,7 @@
 
 use hustings_protocol::{Duration, Instant, MemberId};
 
+use super::Liveness;
 use crate::node::{Context, Io};
 
 /// A live leader answers within this many round trips, and within [`LEAST_WAIT`] at least.
@@ -23,36 +24,28 @@ pub(super) struct LeaderPing {
     pub(super) until: Instant,
 }
 
-/// Pings the leader `id`, whose host refuses connections after `round_trip`, unless that was done.
-pub(super) fn begin(
-    ping: &mut Option<LeaderPing>,
-    id: MemberId,
-    round_trip: Duration,
-    io: &mut Io<'_>,
-) {
-    if let Some((leader, address)) = io.leader_elsewhere()
-        && leader == id
-        && ping.as_ref().is_none_or(|it| it.of != id)
-        && let Some(challenge) = io.emit.entropy.next()
-    {
-        let until = io.now + (round_trip * ROUND_TRIPS).max(LEAST_WAIT);
-        *ping = Some(LeaderPing { of: id, challenge, until });
-        io.ping_at(id, address, challenge);
+impl Liveness {
+    /// Pings the leader `id`, whose host refuses connections after `round_trip`, unless that was done.
+    pub(super) fn begin_ping(&mut self, id: MemberId, round_trip: Duration, io: &mut Io<'_>) {
+        if let Some((leader, address)) = io.leader_elsewhere()
+            && leader == id
+            && self.ping.as_ref().is_none_or(|it| it.of != id)
+            && let Some(challenge) = io.emit.entropy.next()
+        {
+            let until = io.now + (round_trip * ROUND_TRIPS).max(LEAST_WAIT);
+            self.ping = Some(LeaderPing { of: id, challenge, until });
+            io.ping_at(id, address, challenge);
+        }
     }
-}
 
-/// Notes that `from` answered a challenge. Returns true if it was the open ping's.
-pub(super) fn ends(
-    ping: &mut Option<LeaderPing>,
-    from: MemberId,
-    challenge: u64,
-    context: &Context,
-) -> bool {
-    let is_it = |it: &mut LeaderPing| it.of == from && it.challenge == challenge;
-    let ended = ping.take_if(is_it).is_some();
-    if ended {
-        let group = &context.config.name;
-        tracing::debug!("group `{group}`: {from:?} refuses connections, but answers a ping");
+    /// Notes that `from` answered a challenge. Returns true if it was the open ping's.
+    pub(super) fn ends_ping(&mut self, from: MemberId, challenge: u64, context: &Context) -> bool {
+        let is_it = |it: &mut LeaderPing| it.of == from && it.challenge == challenge;
+        let ended = self.ping.take_if(is_it).is_some();
+        if ended {
+            let group = &context.config.name;
+            tracing::debug!("group `{group}`: {from:?} refuses connections, but answers a ping");
+        }
+        ended
     }
-    ended
 }
