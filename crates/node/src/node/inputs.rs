@@ -236,7 +236,7 @@ impl Node {
 
     /// Returns a receiver that watches the group's leadership.
     pub fn watch(&self) -> watch::Receiver<Leadership> {
-        self.publisher.leadership.subscribe()
+        self.publisher.watch()
     }
 
     /// Returns the address of an earlier process with this member's name, if there is one.

@@ -32,12 +32,12 @@ enum Trigger {
 
 /// The publisher of the leadership.
 pub(super) struct Publisher {
-    pub(super) leadership: watch::Sender<Leadership>,
+    leadership: watch::Sender<Leadership>,
     trigger: Trigger,
     /// The leader whose process has died, until the next leader is named.
     died: Option<MemberId>,
     /// The time since which this member knows of no leader; in fenced mode, of no tenure holder.
-    pub(super) vacant_since: Option<Instant>,
+    vacant_since: Option<Instant>,
 }
 
 impl Publisher {
@@ -53,6 +53,18 @@ impl Publisher {
             died: None,
             vacant_since: Some(context.now),
         }
+    }
+
+    pub(super) fn leadership(&self) -> watch::Ref<'_, Leadership> {
+        self.leadership.borrow()
+    }
+
+    pub(super) fn watch(&self) -> watch::Receiver<Leadership> {
+        self.leadership.subscribe()
+    }
+
+    pub(super) fn vacant_since(&self) -> Option<Instant> {
+        self.vacant_since
     }
 
     /// Publishes the leadership, if it has changed.

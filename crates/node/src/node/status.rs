@@ -108,7 +108,7 @@ impl Node {
         let context = &self.context;
         let mut status = GroupStatus {
             health: Health::default(),
-            leadership: self.publisher.leadership.borrow().clone(),
+            leadership: self.publisher.leadership().clone(),
             tenure: self.tenure.status(context, now),
             protocol: context.config.protocol.name().to_owned(),
             reach: context.reach.to_string(),
@@ -119,7 +119,7 @@ impl Node {
             partial_view: context.partial_view().map(PartialView::status),
             council: self.council.as_ref().map(|it| it.status(context, now)),
             aside: aside(context, now),
-            vacant_since: self.publisher.vacant_since,
+            vacant_since: self.publisher.vacant_since(),
             other_key_at: self.other_key_at,
             duplicate_name: self.duplicate_name(),
             counters: self.emit.counters,

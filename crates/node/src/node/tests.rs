@@ -317,7 +317,7 @@ impl Field {
     }
 
     fn leader_of(&self, index: usize) -> Option<MemberId> {
-        let leadership = self.members[index].publisher.leadership.borrow();
+        let leadership = self.members[index].publisher.leadership();
         leadership.leader.as_ref().map(|leader| leader.id)
     }
 
@@ -329,7 +329,7 @@ impl Field {
     }
 
     fn changes(&self, who: &[usize]) -> u64 {
-        let changes = |&it: &usize| self.members[it].publisher.leadership.borrow().changes;
+        let changes = |&it: &usize| self.members[it].publisher.leadership().changes;
         who.iter().map(changes).sum()
     }
 }
@@ -384,7 +384,7 @@ fn larger_side_keeps_its_leader_when_a_partition_heals() {
         assert_eq!(field.agreed(&ALL), Some(working), "attempt {attempt}");
         assert_eq!(field.changes(&many), before, "attempt {attempt}");
         for it in few {
-            let cause = field.members[it].publisher.leadership.borrow().cause.clone();
+            let cause = field.members[it].publisher.leadership().cause.clone();
             let is_told = cause.contains(" announced that it leads");
             assert!(is_told, "attempt {attempt}, member {it}: {cause}");
         }

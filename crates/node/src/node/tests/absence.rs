@@ -148,7 +148,7 @@ fn step_down_while_aside_keeps_reason_and_leader() {
         let (next, _) = field.settled_on(&ALL);
         let known = |field: &Field| {
             let member = &field.members[former];
-            (member.context.nominee, member.publisher.leadership.borrow().leader.clone())
+            (member.context.nominee, member.publisher.leadership().leader.clone())
         };
         let before = known(&field);
         assert_eq!(before.1.as_ref().map(|it| it.id), Some(id(next)), "{name}");

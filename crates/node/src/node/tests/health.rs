@@ -38,7 +38,7 @@ impl Field {
     }
 
     fn cause(&self, index: usize) -> String {
-        self.members[index].publisher.leadership.borrow().cause.clone()
+        self.members[index].publisher.leadership().cause.clone()
     }
 }
 

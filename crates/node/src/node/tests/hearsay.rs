@@ -151,7 +151,7 @@ fn holder_gives_up_on_a_claim_of_its_fence_or_a_higher_one() {
         assert_eq!(member.tenure.authority().holds(now).is_none(), gives_up);
         drop(work);
         member.leave_tenure(now, &mut out);
-        assert_eq!(member.publisher.leadership.borrow().leads, !gives_up);
+        assert_eq!(member.publisher.leadership().leads, !gives_up);
         let whys = field.whys(holder);
         let is_said = whys.iter().any(|it| it.contains(says));
         assert_eq!(is_said, gives_up, "{whys:?}");

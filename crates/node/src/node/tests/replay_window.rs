@@ -250,7 +250,7 @@ fn replayed_frames_do_not_move_the_address_of_a_known_member() {
     assert!(!recorded.is_empty());
     field.replay_window(&recorded, victim, DELAY * 4, |field| {
         assert_eq!(field.knows_at(victim, leader), Some(address(leader)));
-        let leadership = field.members[victim].publisher.leadership.borrow();
+        let leadership = field.members[victim].publisher.leadership();
         let shown = leadership.leader.as_ref().and_then(|it| it.address);
         assert_eq!(shown, Some(address(leader)));
     });

@@ -127,12 +127,12 @@ impl Field {
 
     /// The members that claim to lead.
     pub(super) fn leaders(&self) -> Vec<usize> {
-        let leads = |it: &usize| self.members[*it].publisher.leadership.borrow().leads;
+        let leads = |it: &usize| self.members[*it].publisher.leadership().leads;
         (0..self.members.len()).filter(leads).collect()
     }
 
     pub(super) fn fence(&self, index: usize) -> Option<u64> {
-        self.members[index].publisher.leadership.borrow().fence
+        self.members[index].publisher.leadership().fence
     }
 
     /// The members that hold tenure, by the authority.
@@ -174,7 +174,7 @@ fn nominee_gets_tenure_and_all_members_know_its_fence() {
     let field = Field::fenced(Takeover::Never);
     let (leader, _) = field.settled_on(&ALL);
     for it in ALL {
-        let leadership = field.members[it].publisher.leadership.borrow();
+        let leadership = field.members[it].publisher.leadership();
         assert_eq!(leadership.mode, Mode::Fenced);
         assert_eq!(leadership.leads, it == leader);
     }
