@@ -25,7 +25,8 @@ pub(super) struct LeaderPing {
 }
 
 impl Liveness {
-    /// Pings the leader `id`, whose host refuses connections after `round_trip`, unless that was done.
+    /// Pings the leader `id`, whose host refuses connections after `round_trip`, unless that was
+    /// done.
     pub(super) fn begin_ping(&mut self, id: MemberId, round_trip: Duration, io: &mut Io<'_>) {
         if let Some((leader, address)) = io.leader_elsewhere()
             && leader == id
