@@ -18,7 +18,7 @@ use hustings_protocol::{Duration, Instant, MemberId};
 use crate::council::is_fresh;
 use crate::frame::{Body, Frame, Sender};
 use crate::identity::Incarnation;
-use crate::node::{Admitted, Component, Context, Emit, Event, Route};
+use crate::node::{Admitted, Component, Context, Event, Io, Route};
 use crate::once_each::OnceEach;
 use crate::peer_table::Channel;
 use crate::replay_window::{Freshness, ReplayWindow};
@@ -63,27 +63,26 @@ impl Admission {
         &mut self,
         (from, channel): (SocketAddr, Channel),
         frame: &Frame<'_>,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) -> Option<SocketAddr> {
         let sender = &frame.sender;
-        if has_another_name(sender, context, emit) {
+        if has_another_name(sender, io) {
             return None;
         }
-        if sender.id == context.me.id {
-            self.on_duplicate_name(from, frame, context, emit);
+        if sender.id == io.me.id {
+            self.on_duplicate_name(from, frame, io);
             return None;
         }
         let address = SocketAddr::new(from.ip(), sender.port);
-        if !context.is_active() || self.notify_reported_dead(sender, address, context, emit) {
+        if !io.is_active() || self.notify_reported_dead(sender, address, io) {
             return None;
         }
-        if let Some(proof) = self.on_proof(address, frame, context, emit) {
+        if let Some(proof) = self.on_proof(address, frame, io) {
             return proof;
         }
-        let is_unproven_link = channel == Channel::Link && self.is_unproven(sender, context);
-        if self.must_prove(frame, context) || is_unproven_link {
-            self.keep_waiting((address, channel), frame, context, emit);
+        let is_unproven_link = channel == Channel::Link && self.is_unproven(sender, io);
+        if self.must_prove(frame, io) || is_unproven_link {
+            self.keep_waiting((address, channel), frame, io);
             return None;
         }
         Some(address)
@@ -94,14 +93,13 @@ impl Admission {
         &mut self,
         (address, channel): (SocketAddr, Channel),
         frame: &Frame<'_>,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) -> Verdict {
         let sender = &frame.sender;
         // A recorded call of a council must not tell where its centre is.
         if let Body::CentreMessage { at_ns, .. } = frame.body
             && !self.is_proven(sender.id)
-            && !is_fresh(sender, at_ns, context, emit)
+            && !is_fresh(sender, at_ns, io)
         {
             return Verdict::Refused;
         }
@@ -109,22 +107,22 @@ impl Admission {
         if let (Body::Lifeline, true) = (frame.body, is_new) {
             // A lifeline is a connection, and its address may differ from that of the datagrams. It
             // therefore says nothing about where the sender receives.
-            emit.counters.heard += 1;
+            io.emit.counters.heard += 1;
             return Verdict::Lifeline;
         }
         if !is_new {
-            return self.judge_copy(address, frame, context, emit);
+            return self.judge_copy(address, frame, io);
         }
         // The place is the address at which the process answered a challenge, if others may have
         // repeated its frame.
-        let place = self.place_of(sender, address, context, emit);
+        let place = self.place_of(sender, address, io);
         // Multicasts also reach the former process itself; only tell it about unicasts.
-        let may_tell = channel != Channel::Multicast && may_answer_past(frame, context);
-        emit.counters.heard += 1;
-        if let Some(former) = where_another_process_was(sender, place, context)
+        let may_tell = channel != Channel::Multicast && may_answer_past(frame, io);
+        io.emit.counters.heard += 1;
+        if let Some(former) = where_another_process_was(sender, place, io)
             && may_tell
         {
-            notify_former_address(sender, place, former, context, emit);
+            notify_former_address(sender, place, former, io);
         }
         let answers_at = match frame.body {
             Body::Ping { .. } | Body::WhoIs { .. } => address,
@@ -135,32 +133,23 @@ impl Admission {
 
     /// Judges a frame that was received before. A copy by the other channel shows that this channel
     /// works. A copy from another address shows nothing: any host can repeat a frame.
-    fn judge_copy(
-        &mut self,
-        address: SocketAddr,
-        frame: &Frame<'_>,
-        context: &Context,
-        emit: &mut Emit,
-    ) -> Verdict {
+    fn judge_copy(&mut self, address: SocketAddr, frame: &Frame<'_>, io: &mut Io<'_>) -> Verdict {
         let sender = &frame.sender;
         if frame.body == Body::Lifeline {
             return Verdict::Refused;
         }
-        let known = context.peers.get(sender.id);
+        let known = io.peers.get(sender.id);
         let is_copy =
-            known.is_some_and(|it| it.address == address && it.incarnation == sender.incarnation());
+            known.is_some_and(|it| it.address == address && it.incarnation == sender.incarnation);
         if is_copy && frame.to_all {
-            emit.counters.copies += 1;
+            io.emit.counters.copies += 1;
         } else {
-            emit.counters.reject(Rejected::Replayed);
-            if may_answer_past(frame, context) {
-                self.answer_past(sender, address, context, emit);
+            io.emit.counters.reject(Rejected::Replayed);
+            if may_answer_past(frame, io) {
+                self.answer_past(sender, address, io);
             }
         }
-        match is_copy {
-            true => Verdict::Copy { place: address },
-            false => Verdict::Refused,
-        }
+        if is_copy { Verdict::Copy { place: address } } else { Verdict::Refused }
     }
 
     /// Judges a broadcast that other members relayed. The seal proves that each relay is a member
@@ -169,29 +158,28 @@ impl Admission {
         &mut self,
         place: SocketAddr,
         frame: &Frame<'_>,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) -> Verdict {
         let sender = &frame.sender;
-        if sender.id == context.me.id
-            || !context.is_active()
-            || self.notify_reported_dead(sender, place, context, emit)
-            || has_another_name(sender, context, emit)
+        if sender.id == io.me.id
+            || !io.is_active()
+            || self.notify_reported_dead(sender, place, io)
+            || has_another_name(sender, io)
         {
             return Verdict::Refused;
         }
-        if self.must_prove(frame, context) {
-            self.keep_waiting((place, Channel::Unicast), frame, context, emit);
+        if self.must_prove(frame, io) {
+            self.keep_waiting((place, Channel::Unicast), frame, io);
             return Verdict::Refused;
         }
         match self.replay_window.note(sender, frame.number) {
             // Gossip counts once, at any age.
             Freshness::New | Freshness::TooOld => {
-                emit.counters.heard += 1;
+                io.emit.counters.heard += 1;
                 Verdict::New { place, answers_at: place }
             }
             Freshness::Heard => {
-                emit.counters.copies += 1;
+                io.emit.counters.copies += 1;
                 Verdict::Copy { place }
             }
             Freshness::StaleIncarnation => Verdict::Refused,
@@ -210,19 +198,18 @@ impl Admission {
         &mut self,
         sender: &Sender<'_>,
         address: SocketAddr,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) -> SocketAddr {
         let is_there = self.replay_window.is_proven_at(sender, address);
-        if is_there && self.replay_window.is_renewal_due(sender.id, context.now) {
-            self.challenge_place(sender, address, context, emit);
+        if is_there && self.replay_window.is_renewal_due(sender.id, io.now) {
+            self.challenge_place(sender, address, io);
         }
         let proven = self.replay_window.place_of(sender.id);
-        match proven.filter(|_| context.is_strict() && !is_there) {
+        match proven.filter(|_| io.is_strict() && !is_there) {
             None => address,
             Some(proven) => {
-                self.challenge_place(sender, address, context, emit);
-                context.process_of(sender).map_or(proven, |it| it.address)
+                self.challenge_place(sender, address, io);
+                io.process_of(sender).map_or(proven, |it| it.address)
             }
         }
     }
@@ -233,14 +220,13 @@ impl Admission {
         &mut self,
         sender: &Sender<'_>,
         address: SocketAddr,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) -> bool {
-        let (of, incarnation) = (sender.id, sender.incarnation());
-        let is_dead = context.partial_view().is_some_and(|it| it.has_buried(of, incarnation));
-        if is_dead && self.is_time_to_answer_past(context.now) {
+        let (of, incarnation) = (sender.id, sender.incarnation);
+        let is_dead = io.partial_view().is_some_and(|it| it.has_buried(of, incarnation));
+        if is_dead && self.is_time_to_answer_past(io.now) {
             let dead = Body::Dead { of, incarnation: incarnation.0 };
-            emit.send_to(context, of, Route::To(address), &dead);
+            io.send_to(of, Route::To(address), &dead);
         }
         is_dead
     }
@@ -249,28 +235,22 @@ impl Admission {
     /// frame may be a replay, or the sender's calendar was set back before a restart, or two
     /// processes share a name. A frame of the later incarnation's own process was only late, and
     /// gets no notice.
-    fn answer_past(
-        &mut self,
-        sender: &Sender<'_>,
-        address: SocketAddr,
-        context: &Context,
-        emit: &mut Emit,
-    ) {
-        let Some(later) = self.replay_window.stale_incarnation(sender.id, sender.incarnation())
+    fn answer_past(&mut self, sender: &Sender<'_>, address: SocketAddr, io: &mut Io<'_>) {
+        let Some(later) = self.replay_window.stale_incarnation(sender.id, sender.incarnation)
         else {
             return;
         };
-        let known = context.peers.get(sender.id);
+        let known = io.peers.get(sender.id);
         let (process, heard_at) =
             known.map_or((later, address), |it| (it.process_incarnation, it.address));
-        if process != sender.process_incarnation() && self.is_time_to_answer_past(context.now) {
+        if process != sender.process_incarnation && self.is_time_to_answer_past(io.now) {
             let stale_incarnation = Body::StaleIncarnation {
                 of: sender.id,
                 incarnation: later.0,
                 process_incarnation: process.0,
                 elsewhere: Some(heard_at).filter(|it| *it != address),
             };
-            emit.send_to(context, sender.id, Route::To(address), &stale_incarnation);
+            io.send_to(sender.id, Route::To(address), &stale_incarnation);
         }
     }
 
@@ -284,24 +264,24 @@ impl Admission {
         is_time
     }
 
-    fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+    fn heard(&mut self, heard: &Admitted<'_>, io: &mut Io<'_>) {
         let (sender, address) = (&heard.frame.sender, heard.address);
         match heard.frame.body {
-            Body::Ping { challenge } => emit.answer(context, sender.id, address, (challenge, None)),
-            Body::WhoIs { whom, challenge } if whom == context.me.id => {
-                emit.answer(context, sender.id, address, (challenge, None));
+            Body::Ping { challenge } => io.answer(sender.id, address, (challenge, None)),
+            Body::WhoIs { whom, challenge } if whom == io.me.id => {
+                io.answer(sender.id, address, (challenge, None));
             }
             Body::Pong { challenge, asks, .. } => {
-                self.on_pong(sender, address, (challenge, asks), context, emit);
+                self.on_pong(sender, address, (challenge, asks), io);
             }
             Body::StaleIncarnation { of, incarnation, process_incarnation, elsewhere }
-                if of == context.me.id =>
+                if of == io.me.id =>
             {
                 let later = (Incarnation(incarnation), Incarnation(process_incarnation));
-                self.on_stale_incarnation((sender.id, address), later, elsewhere, context, emit);
+                self.on_stale_incarnation((sender.id, address), later, elsewhere, io);
             }
             Body::Unknown { version, kind } => {
-                self.skip_unknown_body(sender, (version, kind), context, emit);
+                self.skip_unknown_body(sender, (version, kind), io);
             }
             _ => {}
         }
@@ -313,45 +293,43 @@ impl Admission {
         &mut self,
         sender: &Sender<'_>,
         (version, kind): (u8, u32),
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
-        emit.counters.unknown_body += 1;
+        io.emit.counters.unknown_body += 1;
         if self.unknown_bodies_of.insert(sender.id) {
+            let (group, name) = (&io.config.name, sender.name);
             tracing::warn!(
-                "group `{}`: `{}` sends frames of kind {kind}, version {version}, which this program does not know, and skips: run one version of hustings on every member",
-                context.config.name,
-                sender.name
+                "group `{group}`: `{name}` sends frames of kind {kind}, version {version}, which this program does not know, and skips: run one version of hustings on every member"
             );
         }
     }
 }
 
 impl Component for Admission {
-    fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
+    fn on(&mut self, event: &Event<'_>, io: &mut Io<'_>) {
         match event {
-            Event::Timeout => self.pass_challenges(context, emit),
-            Event::Heard(heard) => self.heard(heard, context, emit),
-            Event::Elected(nominee) if !self.withholds(*nominee, context, emit) => {
-                emit.raise(Event::Nominated(*nominee));
+            Event::Timeout => self.pass_challenges(io),
+            Event::Heard(heard) => self.heard(heard, io),
+            Event::Elected(nominee) if !self.withholds(*nominee, io) => {
+                io.raise(Event::Nominated(*nominee));
             }
             Event::NomineeChanged { before: Some(before), .. } => self.replay_window.miss(*before),
             Event::Proven { id, incarnation, process, place } => {
                 let sender = Sender::new("", *id, *incarnation, place.port());
                 let sender = sender.with_process_incarnation(*process);
-                self.replay_window.prove(context.now, &sender, 0, *place);
+                self.replay_window.prove(io.now, &sender, 0, *place);
             }
             Event::ReportExpired { of, incarnation, since } => {
                 // Frames of a process that is not proven may be recordings.
-                let was_heard = context.peers.get(*of).is_some_and(|it| it.heard >= *since);
+                let was_heard = io.peers.get(*of).is_some_and(|it| it.heard >= *since);
                 if !(was_heard && self.is_proven(*of)) {
-                    emit.raise(Event::MarkDead { id: *of, incarnation: *incarnation });
+                    io.raise(Event::MarkDead { id: *of, incarnation: *incarnation });
                 }
             }
-            Event::Seek(whom) => self.seek(*whom, context, emit),
-            Event::Claim { process, place } => self.claim(*process, *place, context, emit),
-            Event::Correct { teller, place, later } if context.incarnation > *later => {
-                emit.send_to(context, *teller, Route::To(*place), &Body::Up);
+            Event::Seek(whom) => self.seek(*whom, io),
+            Event::Claim { process, place } => self.claim(*process, *place, io),
+            Event::Correct { teller, place, later } if io.incarnation > *later => {
+                io.send_to(*teller, Route::To(*place), &Body::Up);
             }
             _ => {}
         }
@@ -364,7 +342,8 @@ impl Component for Admission {
 
 /// True if a member with another name has the same identity. The two cannot be told apart, so
 /// frames under the second name do not count.
-fn has_another_name(sender: &Sender<'_>, context: &Context, emit: &mut Emit) -> bool {
+fn has_another_name(sender: &Sender<'_>, io: &mut Io<'_>) -> bool {
+    let context = io.context;
     let known = match sender.id == context.me.id {
         true => Some(&context.member),
         false => context.peers.get(sender.id).map(|it| &it.name),
@@ -372,13 +351,11 @@ fn has_another_name(sender: &Sender<'_>, context: &Context, emit: &mut Emit) -> 
     let Some(known) = known.filter(|known| *known != sender.name) else {
         return false;
     };
-    emit.counters.reject(Rejected::Malformed);
-    if emit.counters.malformed.is_power_of_two() {
+    io.emit.counters.reject(Rejected::Malformed);
+    if io.emit.counters.malformed.is_power_of_two() {
+        let (group, name) = (&context.config.name, sender.name);
         tracing::error!(
-            "group `{}`: the names `{known}` and `{}` have the same identity: frames of `{}` are ignored; give one of the two another name",
-            context.config.name,
-            sender.name,
-            sender.name
+            "group `{group}`: the names `{known}` and `{name}` have the same identity: frames of `{name}` are ignored; give one of the two another name"
         );
     }
     true
@@ -414,16 +391,15 @@ fn notify_former_address(
     sender: &Sender<'_>,
     address: SocketAddr,
     former: SocketAddr,
-    context: &Context,
-    emit: &mut Emit,
+    io: &mut Io<'_>,
 ) {
     let stale_incarnation = Body::StaleIncarnation {
         of: sender.id,
-        incarnation: sender.incarnation().0,
-        process_incarnation: sender.process_incarnation().0,
+        incarnation: sender.incarnation.0,
+        process_incarnation: sender.process_incarnation.0,
         elsewhere: Some(address),
     };
-    emit.send_to(context, sender.id, Route::To(former), &stale_incarnation);
+    io.send_to(sender.id, Route::To(former), &stale_incarnation);
 }
 
 #[cfg(test)]

@@ -36,22 +36,40 @@ pub enum Authority {
 }
 
 impl Authority {
+    fn quorum(&self) -> Option<&Quorum> {
+        match self {
+            Self::Quorum(quorum) => Some(quorum),
+            Self::Nobody | Self::Store { .. } => None,
+        }
+    }
+
+    fn quorum_mut(&mut self) -> Option<&mut Quorum> {
+        match self {
+            Self::Quorum(quorum) => Some(quorum),
+            Self::Nobody | Self::Store { .. } => None,
+        }
+    }
+
+    fn lease_client(&self) -> Option<&LeaseClient> {
+        match self {
+            Self::Store { lease_client, .. } => Some(lease_client),
+            Self::Nobody | Self::Quorum(_) => None,
+        }
+    }
+
     /// The name for people; none if there is no authority.
     pub(crate) fn name(&self) -> Option<String> {
         match self {
             Self::Nobody => None,
-            Self::Quorum(quorum) => Some(format!("quorum of {}", quorum.voters().len())),
+            Self::Quorum(quorum) => Some(format!("quorum of {}", quorum.voters.len())),
             Self::Store { name, .. } => Some((*name).to_owned()),
         }
     }
 
     /// The voters, if there are any.
     pub(crate) fn voters(&self) -> impl Iterator<Item = (&String, MemberId)> {
-        let names = match self {
-            Self::Quorum(quorum) => quorum.voters(),
-            Self::Nobody | Self::Store { .. } => &[],
-        };
-        names.iter().map(|name| (name, member_id(name)))
+        let names = self.quorum().into_iter().flat_map(|it| &it.voters);
+        names.map(|name| (name, member_id(name)))
     }
 
     /// The identity of the authority: of its list of voters, or of the store as far as the store
@@ -59,7 +77,7 @@ impl Authority {
     pub fn id(&self) -> u64 {
         match self {
             Self::Nobody => 0,
-            Self::Quorum(quorum) => quorum.voters_id(),
+            Self::Quorum(quorum) => quorum.voters_id,
             Self::Store { name, lease_client } => store_id(name, lease_client.identity()),
         }
     }
@@ -80,10 +98,7 @@ impl Authority {
 
     /// The longest tenure that this member can ever have granted, if it votes.
     pub(crate) fn longest_ttl(&self) -> Option<Duration> {
-        match self {
-            Self::Quorum(quorum) => quorum.longest_ttl(),
-            Self::Nobody | Self::Store { .. } => None,
-        }
+        self.quorum()?.longest_ttl
     }
 
     pub(crate) fn lease_watch(&self) -> Option<LeaseWatch> {
@@ -95,22 +110,15 @@ impl Authority {
     }
 
     pub(crate) fn holds(&self, now: Instant) -> Option<Held> {
-        match self {
-            Self::Nobody => None,
-            Self::Quorum(quorum) => quorum.shown(now),
-            Self::Store { lease_client, .. } => {
-                lease_client.lease_watch().borrow().filter(|held| now < held.until)
-            }
-        }
+        self.lease_watch()?.borrow().filter(|held| now < held.until)
     }
 
     /// Stops showing the tenure of this member, because another member claims the same fence or a
     /// higher one. The tenure is not released by that: work may go on for as long as it takes to
     /// end it. The client of a store does so by itself.
     pub(crate) fn forfeit(&mut self, now: Instant) {
-        match self {
-            Self::Nobody | Self::Store { .. } => {}
-            Self::Quorum(quorum) => quorum.forfeit(now),
+        if let Some(quorum) = self.quorum_mut() {
+            quorum.forfeit(now);
         }
     }
 
@@ -128,10 +136,7 @@ impl Authority {
 
     /// Starts the member.
     pub fn start(&mut self, now: Instant) -> Vec<Act> {
-        match self {
-            Self::Nobody | Self::Store { .. } => Vec::new(),
-            Self::Quorum(quorum) => quorum.start(now),
-        }
+        self.quorum_mut().map_or_else(Vec::new, |it| it.start(now))
     }
 
     /// Passes a request to the authority.
@@ -150,27 +155,17 @@ impl Authority {
     /// Its authority `theirs` must be the same as this one ([`is_also`](Self::is_also)). Voters
     /// ignore it: they remember their grants themselves.
     pub(crate) fn hear_fence(&self, by: MemberId, theirs: u64, fence: Fence, holds: bool) {
-        let store = tag_of(theirs);
-        match self {
-            Self::Nobody | Self::Quorum(_) => {}
-            Self::Store { lease_client, .. } => {
-                lease_client.hear(Heard { by, store, fence, holds });
-            }
+        if let Some(lease_client) = self.lease_client() {
+            lease_client.hear(Heard { by, store: tag_of(theirs), fence, holds });
         }
     }
 
     pub(crate) fn pass(&mut self, now: Instant) -> Vec<Act> {
-        match self {
-            Self::Nobody | Self::Store { .. } => Vec::new(),
-            Self::Quorum(quorum) => quorum.pass(now),
-        }
+        self.quorum_mut().map_or_else(Vec::new, |it| it.pass(now))
     }
 
     pub(crate) fn on_saved(&mut self, now: Instant, is_done: bool) -> Vec<Act> {
-        match self {
-            Self::Nobody | Self::Store { .. } => Vec::new(),
-            Self::Quorum(quorum) => quorum.on_saved(now, is_done),
-        }
+        self.quorum_mut().map_or_else(Vec::new, |it| it.on_saved(now, is_done))
     }
 
     /// True if the disk refuses to store a promise or a high-water mark, or does not answer.
@@ -184,34 +179,22 @@ impl Authority {
 
     /// The start of the disk operation that is under way.
     pub(crate) fn saves_since(&self) -> Option<Instant> {
-        match self {
-            Self::Nobody | Self::Store { .. } => None,
-            Self::Quorum(quorum) => quorum.saves_since(),
-        }
+        self.quorum()?.saves_since()
     }
 
     /// True if the last answer of a store was that another member holds tenure. Voters say so with
     /// each refusal.
     pub(crate) fn is_held_elsewhere(&self) -> bool {
-        match self {
-            Self::Nobody | Self::Quorum(_) => false,
-            Self::Store { lease_client, .. } => lease_client.is_held_elsewhere(),
-        }
+        self.lease_client().is_some_and(LeaseClient::is_held_elsewhere)
     }
 
     /// True if a store answered the last request; none if there is no store.
     pub(crate) fn is_reachable(&self) -> Option<bool> {
-        match self {
-            Self::Nobody | Self::Quorum(_) => None,
-            Self::Store { lease_client, .. } => Some(lease_client.reachable()),
-        }
+        self.lease_client().map(LeaseClient::reachable)
     }
 
     /// The release that other processes may send for this member once it is dead.
     pub(crate) fn last_word(&self) -> Option<Message> {
-        match self {
-            Self::Nobody | Self::Store { .. } => None,
-            Self::Quorum(quorum) => quorum.last_word(),
-        }
+        self.quorum()?.last_word()
     }
 }

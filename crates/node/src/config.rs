@@ -13,7 +13,7 @@ pub mod voter_name_check;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
-use hustings_protocol::announce::Joining;
+use hustings_protocol::announce::{Joining, Takeover};
 use hustings_protocol::config::ConfigError;
 use hustings_protocol::{
     Duration, Priority, announce, bully, chang_roberts, modified_ring, probabilistic,
@@ -165,22 +165,17 @@ impl ProtocolConfig {
     /// The period of announcements, if of two working leaders the one with more followers stays.
     pub(crate) fn contested_every(&self) -> Option<Duration> {
         match self {
-            Self::Announce(config) => (config.takeover == announce::Takeover::Never
-                && config.leaders == 1)
-                .then_some(config.announce),
-            Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => None,
-            Self::Probabilistic(_) | Self::NoElection => None,
+            Self::Announce(it) if it.takeover == Takeover::Never && it.leaders == 1 => {
+                Some(it.announce)
+            }
+            _ => None,
         }
     }
 
     /// True if a leader with tenure stays although the election names another member. False if the
     /// user prefers the better member.
     pub(crate) fn keeps_leaders(&self) -> bool {
-        match self {
-            Self::Announce(config) => config.takeover == announce::Takeover::Never,
-            Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => true,
-            Self::Probabilistic(_) | Self::NoElection => true,
-        }
+        !matches!(self, Self::Announce(it) if it.takeover != Takeover::Never)
     }
 
     /// The pause after which other members may have missed a leader that does not run; none if

@@ -30,7 +30,7 @@ use crate::driver::{Driver, Effect, ElectionDriver, encode};
 use crate::frame::{Body, Sender};
 use crate::identity::{Incarnation, member_id};
 use crate::leadership::Peer;
-use crate::node::{Admitted, Component, Context, Emit, Event, Route, chance};
+use crate::node::{Admitted, Component, Context, Event, Io, Route, chance};
 use crate::seal::Rejected;
 use centre::Calling;
 pub(crate) use terms::addressed;
@@ -69,19 +69,16 @@ pub(crate) struct Hosting {
 impl CouncilRole {
     /// Creates the role that the configuration gives this member, if it gives one.
     pub(crate) fn new(context: &Context) -> Option<Self> {
-        let (group, member) = (&context.config.name, &context.member);
-        let (me, incarnation) = (context.me, context.incarnation);
+        let (group, me) = (&context.config.name, context.me);
         match &context.config.council {
             CouncilPart::Off => None,
             CouncilPart::Host { class, centre } => {
-                let rng = chance(Incarnation(incarnation.0 ^ COUNCILS_OWN), me.id);
+                let rng = chance(Incarnation(context.incarnation.0 ^ COUNCILS_OWN), me.id);
                 let only_centre = centre.as_deref().map(member_id);
                 Some(Self::Host(Box::new(Hosting::new((group, *class), only_centre, me, rng))))
             }
-            CouncilPart::Centre(config) => {
-                let rules = (**config).clone();
-                let centre = Calling::new((group, member), me, rules, incarnation, context.now);
-                Some(Self::Centre(Box::new(centre)))
+            CouncilPart::Centre(rules) => {
+                Some(Self::Centre(Box::new(Calling::new(context, (**rules).clone()))))
             }
         }
     }
@@ -112,10 +109,7 @@ impl CouncilRole {
     pub(crate) fn status(&self, context: &Context, now: Instant) -> CouncilStatus {
         match self {
             Self::Host(host) => CouncilStatus::Host(host.status(now)),
-            Self::Centre(centre) => {
-                let status = centre.status(now, |id| context.describe(id));
-                CouncilStatus::Centre(status)
-            }
+            Self::Centre(centre) => CouncilStatus::Centre(centre.status(context, now)),
         }
     }
 
@@ -129,31 +123,31 @@ impl CouncilRole {
 }
 
 impl Component for CouncilRole {
-    fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
+    fn on(&mut self, event: &Event<'_>, io: &mut Io<'_>) {
         match event {
             // A host starts at once, a centre when it can reach the others.
             Event::StartCouncil => {
                 match self {
-                    Self::Host(host) => host.driver.start(context.now),
-                    Self::Centre(centre) => centre.start(context.now),
+                    Self::Host(host) => host.driver.start(io.now),
+                    Self::Centre(centre) => centre.start(io.now),
                 }
-                self.act(context, emit);
+                self.act(io);
             }
-            Event::Timeout => self.on_timeout(context, emit),
-            Event::Heard(heard) => self.heard(heard, context, emit),
+            Event::Timeout => self.on_timeout(io),
+            Event::Heard(heard) => self.heard(heard, io),
             // The host gives up its seat, or the centre releases all seats.
             Event::Leaving => {
                 if let Some(driver) = self.driver_mut() {
-                    driver.leave(context.now);
+                    driver.leave(io.now);
                 }
-                self.act(context, emit);
+                self.act(io);
             }
             Event::QuitCouncil => self.quit(),
             // The centre starts a later session.
             Event::CouncilOutlived => {
                 if let Self::Centre(centre) = self {
-                    centre.begin_anew(context.incarnation, context.now);
-                    self.act(context, emit);
+                    centre.begin_anew(io.incarnation, io.now);
+                    self.act(io);
                 }
             }
             _ => return,
@@ -161,7 +155,7 @@ impl Component for CouncilRole {
         if let Self::Host(host) = self {
             let is_seated = host.seat().is_some();
             if std::mem::replace(&mut host.is_known_seated, is_seated) != is_seated {
-                emit.raise(Event::Seated(is_seated));
+                io.raise(Event::Seated(is_seated));
             }
         }
     }
@@ -224,7 +218,7 @@ impl Hosting {
     }
 
     fn seat(&self) -> Option<u8> {
-        let host = self.driver.protocol().as_host();
+        let host = self.driver.protocol.as_host();
         host.and_then(council::Host::seat)
     }
 
@@ -257,31 +251,29 @@ impl Hosting {
 
 // Inputs.
 impl CouncilRole {
-    fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+    fn heard(&mut self, heard: &Admitted<'_>, io: &mut Io<'_>) {
         let sender = &heard.frame.sender;
         match heard.frame.body {
-            Body::CentreMessage { at_ns, terms, message }
-                if is_fresh(sender, at_ns, context, emit) =>
-            {
-                self.on_centre(sender, terms, message, context, emit);
+            Body::CentreMessage { at_ns, terms, message } if is_fresh(sender, at_ns, io) => {
+                self.on_centre(sender, terms, message, io);
             }
-            Body::HostMessage { message } => self.on_host(sender, message, context, emit),
+            Body::HostMessage { message } => self.on_host(sender, message, io),
             _ => {}
         }
     }
 
-    fn on_timeout(&mut self, context: &Context, emit: &mut Emit) {
+    fn on_timeout(&mut self, io: &mut Io<'_>) {
         if let Self::Centre(centre) = self {
-            centre.start_if_due(context.now);
+            centre.start_if_due(io.now);
         }
         if let Some(driver) = self.driver_mut() {
-            driver.pass(context.now);
+            driver.pass(io.now);
         }
-        self.act(context, emit);
+        self.act(io);
         if let Self::Centre(centre) = self {
-            centre.look(context.now, &context.config.name);
-            if centre.has_news(context.now) {
-                publish(centre, context);
+            centre.look(io.now);
+            if centre.has_news(io.now) {
+                centre.publish(io);
             }
         }
     }
@@ -299,136 +291,123 @@ impl CouncilRole {
     }
 
     /// Handles a message of a centre.
-    fn on_centre(
-        &mut self,
-        sender: &Sender<'_>,
-        terms: &[u8],
-        message: &[u8],
-        context: &Context,
-        emit: &mut Emit,
-    ) {
+    fn on_centre(&mut self, sender: &Sender<'_>, terms: &[u8], message: &[u8], io: &mut Io<'_>) {
         let Ok(message) = postcard::from_bytes::<Message>(message) else {
-            emit.counters.reject(Rejected::Malformed);
+            io.emit.counters.reject(Rejected::Malformed);
             return;
         };
         let Some((class, _)) = addressed(&message) else {
-            emit.counters.reject(Rejected::Malformed); // a host's message in a centre's frame
+            io.emit.counters.reject(Rejected::Malformed); // a host's message in a centre's frame
             return;
         };
         match self {
             Self::Centre(centre) => match postcard::from_bytes::<Terms>(terms) {
                 Ok(terms) => {
-                    let other = context.describe(sender.id);
-                    if centre.meet(other, (&message, terms.yields), &context.config.name) {
-                        publish(centre, context);
+                    let other = io.describe(sender.id);
+                    if centre.meet(other, &message, terms.yields) {
+                        centre.publish(io);
                     }
                 }
-                Err(_) => note_nonsense(sender, context, emit),
+                Err(_) => note_nonsense(sender, io),
             },
             Self::Host(host) if host.class() != class => {} // for another class
             Self::Host(host) => {
                 // A lease that ran out while this process was paused ends before the message is
                 // handled.
-                host.driver.pass(context.now);
+                host.driver.pass(io.now);
                 if host.go_by(terms, &message) {
                     host.centre = host.only_centre.or(Some(sender.id));
-                    host.driver.hear(context.now, sender.id, message);
+                    host.driver.hear(io.now, sender.id, message);
                 } else {
-                    note_nonsense(sender, context, emit);
+                    note_nonsense(sender, io);
                 }
-                self.act(context, emit);
+                self.act(io);
             }
         }
     }
 
     /// Handles a message of a host to the centre.
-    fn on_host(&mut self, sender: &Sender<'_>, message: &[u8], context: &Context, emit: &mut Emit) {
+    fn on_host(&mut self, sender: &Sender<'_>, message: &[u8], io: &mut Io<'_>) {
         if let Self::Host(_) = self {
             return; // this member was the centre before
         }
         let message = match postcard::from_bytes::<Message>(message) {
             Ok(message) if addressed(&message).is_none() => message,
             Ok(_) | Err(_) => {
-                emit.counters.reject(Rejected::Malformed);
+                io.emit.counters.reject(Rejected::Malformed);
                 return;
             }
         };
         // Timers that were due come first: a late reply is late.
         if let Some(driver) = self.driver_mut() {
-            driver.pass(context.now);
+            driver.pass(io.now);
         }
-        self.act(context, emit);
+        self.act(io);
         let Self::Centre(centre) = self else {
             return;
         };
         if let Some(fault) = centre.fault_of(sender.id, &message) {
-            return refuse_reply(sender, fault, context, emit);
+            return refuse_reply(sender, fault, io);
         }
-        centre.hear(context.now, &context.describe(sender.id), message);
-        let is_news = centre.has_news(context.now);
-        self.act(context, emit);
+        centre.hear(io.now, &io.describe(sender.id), message);
+        let is_news = centre.has_news(io.now);
+        self.act(io);
         if let Self::Centre(centre) = self
             && is_news
         {
-            publish(centre, context);
+            centre.publish(io);
         }
     }
 }
 
 // Outputs.
 impl CouncilRole {
-    fn act(&mut self, context: &Context, emit: &mut Emit) {
+    fn act(&mut self, io: &mut Io<'_>) {
         while let Some(driver) = self.driver_mut() {
             let effects = driver.take_effects();
             if effects.is_empty() {
                 return;
             }
             for effect in effects {
-                self.carry_out(effect, context, emit);
+                self.carry_out(effect, io);
             }
         }
     }
 
-    fn carry_out(&mut self, effect: Effect<CouncilOutcome>, context: &Context, emit: &mut Emit) {
+    fn carry_out(&mut self, effect: Effect<CouncilOutcome>, io: &mut Io<'_>) {
         match effect {
-            Effect::Unicast { to, message } => match context.address_of(to) {
-                Some(address) => self.say(&message, Some((to, address)), context, emit),
-                None => emit.counters.unsent += 1,
+            Effect::Unicast { to, message } => match io.address_of(to) {
+                Some(address) => self.say(&message, Some((to, address)), io),
+                None => io.emit.counters.unsent += 1,
             },
-            Effect::Multicast { message } => self.say(&message, None, context, emit),
+            Effect::Multicast { message } => self.say(&message, None, io),
             // The session number is derived from the calendar, like incarnations.
             Effect::Save(_) => {}
-            Effect::Report(CouncilOutcome::Council(change)) => self.publish_change(change, context),
+            Effect::Report(CouncilOutcome::Council(change)) => self.publish_change(change, io),
             // A round is reported with its feedback. Councils have no partial views.
             Effect::Report(CouncilOutcome::Standing { .. }) | Effect::Meet(_) => {}
         }
     }
 
     /// Sends a message to one member, or to all.
-    fn say(
-        &mut self,
-        message: &[u8],
-        to: Option<(MemberId, SocketAddr)>,
-        context: &Context,
-        emit: &mut Emit,
-    ) {
-        emit.counters.council_sent += 1;
+    fn say(&mut self, message: &[u8], to: Option<(MemberId, SocketAddr)>, io: &mut Io<'_>) {
+        io.emit.counters.council_sent += 1;
         let terms = match self {
             Self::Host(_) => Vec::new(),
             Self::Centre(centre) => {
-                let terms = centre.terms_of(context.now, message);
+                let terms = centre.terms_of(io.now, message);
                 terms.map(|it| encode(&it)).unwrap_or_default()
             }
         };
         let body = match self {
             Self::Host(_) => Body::HostMessage { message },
             Self::Centre(_) => {
-                Body::CentreMessage { at_ns: emit.entropy.calendar(), terms: &terms, message }
+                Body::CentreMessage { at_ns: io.emit.entropy.calendar(), terms: &terms, message }
             }
         };
         match to {
-            Some((to, address)) => emit.send_to(context, to, Route::To(address), &body),
-            None => emit.broadcast(context, &body),
+            Some((to, address)) => io.send_to(to, Route::To(address), &body),
+            None => io.broadcast(&body),
         }
     }
 
@@ -440,33 +419,24 @@ impl CouncilRole {
                 host.publish_seat(context.now, context.peers.describe(centre));
             }
             Self::Centre(centre) => {
-                centre.note(context.now, change, &context.config.name);
-                publish(centre, context);
+                centre.note(context.now, change);
+                centre.publish(context);
             }
         }
     }
 }
 
-fn publish(centre: &Calling, context: &Context) {
-    centre.publish(centre.status(context.now, |id| context.describe(id)));
-}
-
 /// True if a centre's message is recent by the calendars of both hosts.
-pub(crate) fn is_fresh(
-    sender: &Sender<'_>,
-    at_ns: u64,
-    context: &Context,
-    emit: &mut Emit,
-) -> bool {
-    let off = Duration(emit.entropy.calendar().abs_diff(at_ns));
+pub(crate) fn is_fresh(sender: &Sender<'_>, at_ns: u64, io: &mut Io<'_>) -> bool {
+    let off = Duration(io.emit.entropy.calendar().abs_diff(at_ns));
     if off <= FRESH_FOR {
         return true;
     }
-    emit.counters.council_stale += 1;
-    if emit.counters.council_stale.is_power_of_two() {
+    io.emit.counters.council_stale += 1;
+    if io.emit.counters.council_stale.is_power_of_two() {
         tracing::warn!(
             "group `{}`: a message of the centre `{}` is {:.0} s off by this host's calendar, and is ignored: either it is replayed, or the calendars of the two hosts differ",
-            context.config.name,
+            io.config.name,
             sender.name,
             off.as_secs_f64()
         );
@@ -474,28 +444,28 @@ pub(crate) fn is_fresh(
     false
 }
 
-fn note_nonsense(sender: &Sender<'_>, context: &Context, emit: &mut Emit) {
-    emit.counters.council_senseless += 1;
-    if emit.counters.council_senseless.is_power_of_two() {
+fn note_nonsense(sender: &Sender<'_>, io: &mut Io<'_>) {
+    io.emit.counters.council_senseless += 1;
+    if io.emit.counters.council_senseless.is_power_of_two() {
         tracing::warn!(
             "group `{}`: a message of the centre `{}` cannot be understood, and is ignored: run one version of hustings on every member",
-            context.config.name,
+            io.config.name,
             sender.name
         );
     }
 }
 
 /// Counts a reply that no honest host gives.
-fn refuse_reply(sender: &Sender<'_>, fault: Cause, context: &Context, emit: &mut Emit) {
-    emit.counters.council_senseless += 1;
-    if emit.counters.council_senseless.is_power_of_two() {
+fn refuse_reply(sender: &Sender<'_>, fault: Cause, io: &mut Io<'_>) {
+    io.emit.counters.council_senseless += 1;
+    if io.emit.counters.council_senseless.is_power_of_two() {
         let why = match fault {
             Cause::Beyond => "no host can draw by the number that it names",
             _ => "its coins say otherwise",
         };
         tracing::warn!(
             "group `{}`: a reply of the host `{}` is not counted: {why}",
-            context.config.name,
+            io.config.name,
             sender.name
         );
     }

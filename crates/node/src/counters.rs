@@ -12,6 +12,7 @@ use crate::seal::Rejected;
 
 /// Events since the member started, above all frames sent, received and refused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Counters {
     /// Datagrams and frames on links that were sent. A multicast counts once.
     pub sent: u64,
@@ -34,19 +35,15 @@ pub struct Counters {
     /// Refused: sealed correctly, but the content is not a valid message.
     pub malformed: u64,
     /// Refused: a body of a kind or version that this program does not know.
-    #[serde(default)]
     pub unknown_body: u64,
     /// Refused: of another group, by the header or by the content.
     pub other_group: u64,
     /// Refused: sealed for another member.
-    #[serde(default)]
     pub other_receiver: u64,
     /// Refused: from processes that have not answered a challenge.
-    #[serde(default)]
     pub unproven: u64,
     /// Challenges among the sent frames. A process that was not heard before has to prove that it
     /// runs.
-    #[serde(default)]
     pub challenges_sent: u64,
     /// Copies of frames to all that had arrived over another channel, by unicast and by multicast.
     pub copies: u64,
@@ -55,29 +52,23 @@ pub struct Counters {
     /// Refused: from members that run another protocol.
     pub other_protocol: u64,
     /// Refused: about tenure, from members with another list of voters or another store.
-    #[serde(default)]
     pub other_voters: u64,
     /// Refused: with a fence that is too far above all known fences of the store, and so was made
     /// up.
-    #[serde(default)]
     pub far_fences: u64,
     /// Frames from another process with this member's name.
     pub namesakes: u64,
     /// Pauses of this member that were longer than its listen interval.
     pub pauses: u64,
     /// Failed attempts of this member to get tenure.
-    #[serde(default)]
     pub tenure_refusals: u64,
     /// Messages of a council among the sent frames.
-    #[serde(default)]
     pub council_sent: u64,
     /// Refused: messages of a council's centre that are too old by this host's calendar. They are
     /// replays, or the calendars differ.
-    #[serde(default)]
     pub council_stale: u64,
     /// Refused: messages of a council's centre that make no sense; at the centre, replies that no
     /// honest host sends.
-    #[serde(default)]
     pub council_senseless: u64,
 }
 

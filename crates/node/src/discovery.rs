@@ -24,7 +24,7 @@ use hustings_protocol::{Duration, Instant};
 use crate::council::CouncilPart;
 use crate::frame::Body;
 use crate::membership::{Membership, PartialView};
-use crate::node::{Component, Context, Emit, Event, GOLDEN, Route};
+use crate::node::{Component, Context, Event, GOLDEN, Io, Route};
 
 /// The time between two hellos of a member that knows no other, at first and later.
 const HELLO_FIRST_EVERY: Duration = Duration::from_millis(50);
@@ -60,22 +60,22 @@ pub(crate) struct Discovery {
 }
 
 impl Component for Discovery {
-    fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
+    fn on(&mut self, event: &Event<'_>, io: &mut Io<'_>) {
         match event {
-            Event::Start => start(context, emit),
-            Event::TakePart => self.take_part(context, emit),
+            Event::Start => start(io),
+            Event::TakePart => self.take_part(io),
             Event::MembershipBegun => {
-                self.call_at = Some(context.now + CALL_EVERY);
-                self.hello(context, emit);
+                self.call_at = Some(io.now + CALL_EVERY);
+                self.hello(io);
             }
             Event::Seeds => {
-                self.partake_by(context.now + ANSWERED_WITHIN);
-                self.hello(context, emit);
+                self.partake_by(io.now + ANSWERED_WITHIN);
+                self.hello(io);
             }
-            Event::SayUp => emit.announce_presence(context),
-            Event::ElectionEntered => self.start_when_ready(context, emit),
-            Event::Timeout => self.on_timeout(context, emit),
-            Event::Settled => self.look_around(context),
+            Event::SayUp => io.announce_presence(),
+            Event::ElectionEntered => self.start_when_ready(io),
+            Event::Timeout => self.on_timeout(io),
+            Event::Settled => self.look_around(io),
             _ => {}
         }
     }
@@ -91,12 +91,12 @@ fn is_alone(context: &Context) -> bool {
     context.members.get().is_some_and(Membership::is_alone) && !context.is_absent()
 }
 
-fn start(context: &Context, emit: &mut Emit) {
-    let needs_view = context.config.protocol.needs_view();
-    if needs_view || !context.config.join.is_empty() || !context.reach.has_multicast() {
-        emit.raise(Event::MembershipNeeded);
+fn start(io: &mut Io<'_>) {
+    let needs_view = io.config.protocol.needs_view();
+    if needs_view || !io.config.join.is_empty() || !io.reach.has_multicast() {
+        io.raise(Event::MembershipNeeded);
     } else {
-        emit.announce_presence(context);
+        io.announce_presence();
     }
 }
 
@@ -111,54 +111,54 @@ impl Discovery {
         self.hears_other_groups
     }
 
-    fn take_part(&mut self, context: &Context, emit: &mut Emit) {
-        let was_told_of_others = !context.config.join.is_empty();
-        let elects = !context.config.protocol.is_none();
-        if !was_told_of_others && context.reach.has_multicast() && elects {
-            self.lonely_at = Some(context.now + LONELY_AFTER);
+    fn take_part(&mut self, io: &mut Io<'_>) {
+        let was_told_of_others = !io.config.join.is_empty();
+        let elects = !io.config.protocol.is_none();
+        if !was_told_of_others && io.reach.has_multicast() && elects {
+            self.lonely_at = Some(io.now + LONELY_AFTER);
         }
-        match (was_told_of_others, context.members.get().is_some()) {
-            (true, _) => self.partakes_at = Some(context.now + RESOLVED_WITHIN),
-            (false, true) => self.partakes_at = Some(context.now + ANSWERED_WITHIN),
-            (false, false) => emit.raise(Event::StartElection),
+        match (was_told_of_others, io.members.get().is_some()) {
+            (true, _) => self.partakes_at = Some(io.now + RESOLVED_WITHIN),
+            (false, true) => self.partakes_at = Some(io.now + ANSWERED_WITHIN),
+            (false, false) => io.raise(Event::StartElection),
         }
-        if self.partakes_at.is_none() || context.is_host() {
-            emit.raise(Event::StartCouncil);
+        if self.partakes_at.is_none() || io.is_host() {
+            io.raise(Event::StartCouncil);
         }
     }
 
     /// Sends a hello to all reachable addresses, as long as no other member is known.
-    fn hello(&mut self, context: &Context, emit: &mut Emit) {
+    fn hello(&mut self, io: &mut Io<'_>) {
         self.hello_at = None;
-        if is_alone(context) {
-            emit.broadcast(context, &Body::Hello { alone: true });
-            self.hello_again(context.now);
+        if is_alone(io) {
+            io.broadcast(&Body::Hello { alone: true });
+            self.hello_again(io.now);
         }
     }
 
     /// Calls the configured addresses at which no member is known.
-    fn call(&mut self, context: &Context, emit: &mut Emit) {
+    fn call(&mut self, io: &mut Io<'_>) {
         self.calls += 1;
-        self.call_at = Some(context.now + CALL_EVERY);
-        let Some(membership) = context.members.get().filter(|_| !context.is_absent()) else {
+        self.call_at = Some(io.now + CALL_EVERY);
+        let Some(membership) = io.context.members.get().filter(|_| !io.is_absent()) else {
             return;
         };
         let known: BTreeSet<SocketAddr> = membership.addresses().into_iter().collect();
         let unknown = |seed: &&SocketAddr| !known.contains(seed);
-        let seeds = context.reach.seeds().iter().filter(unknown).copied();
+        let seeds = io.context.reach.seeds.iter().filter(unknown).copied();
         // One of all members, on average, each time.
-        let lot = (context.me.id.0 ^ self.calls).wrapping_mul(GOLDEN) >> 32;
+        let lot = (io.me.id.0 ^ self.calls).wrapping_mul(GOLDEN) >> 32;
         let partial_view = membership.partial_view();
         let members = partial_view.map_or(known.len() as u64 + 1, PartialView::size_or_view);
         let is_its_turn = lot.is_multiple_of(members);
-        let needs_view = context.config.protocol.needs_view();
-        let multicast = context.reach.multicast().filter(|_| needs_view && is_its_turn);
+        let needs_view = io.config.protocol.needs_view();
+        let multicast = io.reach.multicast().filter(|_| needs_view && is_its_turn);
         let hello = Body::Hello { alone: false };
         // With a partial view, a member normally knows only some of its configured addresses.
         let knows_enough = partial_view.is_some() && !membership.is_alone() && !is_its_turn;
         let routes = seeds.filter(|_| !knows_enough).map(Route::To);
         for route in routes.chain(multicast.map(Route::Multicast)) {
-            emit.send(context, route, &hello);
+            io.send(route, &hello);
         }
     }
 
@@ -172,48 +172,48 @@ impl Discovery {
     }
 
     /// Sends and starts what is due.
-    fn on_timeout(&mut self, context: &Context, emit: &mut Emit) {
-        let is_due = |at: &mut Instant| *at <= context.now;
+    fn on_timeout(&mut self, io: &mut Io<'_>) {
+        let now = io.now;
+        let is_due = |at: &mut Instant| *at <= now;
         if self.hello_at.take_if(is_due).is_some() {
-            self.hello(context, emit);
+            self.hello(io);
         }
         if self.call_at.take_if(is_due).is_some() {
-            self.call(context, emit);
+            self.call(io);
         }
         if self.partakes_at.take_if(is_due).is_some() {
-            self.start_when_ready(context, emit);
+            self.start_when_ready(io);
             match self.partakes_at {
-                None if !context.is_host() => emit.raise(Event::StartCouncil),
-                Some(_) => self.log_waiting_centre(context),
+                None if !io.is_host() => io.raise(Event::StartCouncil),
+                Some(_) => self.log_waiting_centre(io),
                 None => {}
             }
         }
-        if self.lonely_at.take_if(is_due).is_some() && context.peers.count() == 0 {
-            self.log_no_member_found(context, emit);
+        if self.lonely_at.take_if(is_due).is_some() && io.peers.count() == 0 {
+            self.log_no_member_found(io);
         }
     }
 
     /// Starts the election if the member is ready; otherwise checks again later.
-    fn start_when_ready(&mut self, context: &Context, emit: &mut Emit) {
-        match context.may_elect() {
-            true => emit.raise(Event::StartElection),
-            false => self.partakes_at = Some(context.now + ANSWERED_WITHIN),
+    fn start_when_ready(&mut self, io: &mut Io<'_>) {
+        match io.may_elect() {
+            true => io.raise(Event::StartElection),
+            false => self.partakes_at = Some(io.now + ANSWERED_WITHIN),
         }
     }
 
     /// Logs that no member was found. Followers are silent, so all may be well.
-    fn log_no_member_found(&self, context: &Context, emit: &Emit) {
+    fn log_no_member_found(&self, io: &Io<'_>) {
         let question = match self.hears_other_groups {
-            _ if emit.counters.unknown_key > 0 => {
+            _ if io.emit.counters.unknown_key > 0 => {
                 "give all members the same key; frames of this group under another key arrive here"
             }
             true => "give all members the same group name; multicasts of other groups arrive here",
             false => "the network may drop multicasts; name one or more members with --join",
         };
+        let (group, reach) = (&io.config.name, &io.reach);
         tracing::info!(
-            "group `{}`: no other member found by {} yet. If others run, and lead by themselves: {question}",
-            context.config.name,
-            context.reach
+            "group `{group}`: no other member found by {reach} yet. If others run, and lead by themselves: {question}"
         );
     }
 

@@ -17,8 +17,8 @@ use hustings_protocol::{
 };
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::record::Recorder;
 use crate::seal::Rejected;
@@ -55,35 +55,46 @@ pub enum Hint {
     FirstK(u32),
 }
 
-/// One member's side of an election, for any protocol.
+/// One member's side of an election, for any protocol. By default it does nothing, as in a group
+/// without elections.
 pub trait ElectionDriver<O = ElectionOutcome>: Send {
     /// Starts the member.
-    fn start(&mut self, now: Instant);
+    fn start(&mut self, _now: Instant) {}
     /// Handles a message.
     ///
     /// # Errors
     /// If it is not a message of this protocol.
-    fn receive(&mut self, now: Instant, from: MemberId, message: &[u8]) -> Result<(), Rejected>;
+    fn receive(&mut self, _now: Instant, _from: MemberId, _message: &[u8]) -> Result<(), Rejected> {
+        Ok(())
+    }
     /// The number of followers that `message` claims, if it is an announcement of an established
     /// leader.
-    fn follower_count(&self, message: &[u8]) -> Option<u16>;
+    fn follower_count(&self, _message: &[u8]) -> Option<u16> {
+        None
+    }
     /// Handles a change of the view by the failure detector.
-    fn view_changed(&mut self, now: Instant, change: ViewChange);
+    fn view_changed(&mut self, _now: Instant, _change: ViewChange) {}
     /// Updates the view without telling the protocol. A member that no longer follows a leader is
     /// not gone.
-    fn count(&mut self, change: ViewChange);
+    fn count(&mut self, _change: ViewChange) {}
     /// Passes a hint to the protocol.
-    fn hint(&mut self, now: Instant, hint: Hint);
+    fn hint(&mut self, _now: Instant, _hint: Hint) {}
     /// Fires the timers that are due at `now`.
-    fn pass(&mut self, now: Instant);
+    fn pass(&mut self, _now: Instant) {}
     /// The time of the next timer.
-    fn due(&self) -> Option<Instant>;
+    fn due(&self) -> Option<Instant> {
+        None
+    }
     /// Stops the member in good order.
-    fn leave(&mut self, now: Instant);
+    fn leave(&mut self, _now: Instant) {}
     /// The fraction of the leader's messages that is lost, if the protocol measures it.
-    fn measured_loss(&self) -> Option<f64>;
+    fn measured_loss(&self) -> Option<f64> {
+        None
+    }
     /// Takes the effects of the last inputs.
-    fn take_effects(&mut self) -> Vec<Effect<O>>;
+    fn take_effects(&mut self) -> Vec<Effect<O>> {
+        Vec::new()
+    }
 }
 
 /// Reads the followers that a message of an established leader claims.
@@ -91,14 +102,15 @@ pub type FollowerCounter<P> = fn(&<P as Protocol>::Message) -> Option<u16>;
 
 /// The driver of a member that runs `P`.
 pub struct Driver<P: Protocol> {
-    protocol: P,
+    /// The protocol's state, from which its owner may take results.
+    pub(crate) protocol: P,
     world: DriverIo<P>,
     /// Translates a hint into a request; none if the protocol takes no hints.
-    hint_to_request: Option<fn(Hint) -> P::Request>,
+    pub(crate) hint_to_request: Option<fn(Hint) -> P::Request>,
     /// Reads the loss that the protocol has measured; none if it measures none.
-    measures: Option<fn(&P) -> Option<f64>>,
+    pub(crate) measures: Option<fn(&P) -> Option<f64>>,
     /// Reads the followers that a leader's message claims; none if no message claims any.
-    counts_followers: Option<FollowerCounter<P>>,
+    pub(crate) counts_followers: Option<FollowerCounter<P>>,
 }
 
 /// The state behind the driver's implementation of [`Io`].
@@ -146,21 +158,6 @@ where
         }
     }
 
-    /// Passes hints to the protocol, as its requests.
-    pub fn with_hints(self, hint_to_request: fn(Hint) -> P::Request) -> Self {
-        Self { hint_to_request: Some(hint_to_request), ..self }
-    }
-
-    /// Reads the measured loss with `measures`.
-    pub fn measuring(self, measures: fn(&P) -> Option<f64>) -> Self {
-        Self { measures: Some(measures), ..self }
-    }
-
-    /// Reads the followers that a leader's message claims with `counts_followers`.
-    pub fn counting_followers(self, counts_followers: FollowerCounter<P>) -> Self {
-        Self { counts_followers: Some(counts_followers), ..self }
-    }
-
     fn step(&mut self, now: Instant, input: Input<P>) {
         self.world.now = now;
         self.protocol.step(input, &mut self.world);
@@ -184,16 +181,6 @@ where
     /// The current configuration.
     pub(crate) fn config(&self) -> &P::Config {
         &self.world.config
-    }
-
-    /// The protocol's state, from which its owner may take results.
-    pub(crate) fn protocol_mut(&mut self) -> &mut P {
-        &mut self.protocol
-    }
-
-    /// The protocol's state.
-    pub(crate) fn protocol(&self) -> &P {
-        &self.protocol
     }
 }
 
@@ -292,6 +279,11 @@ where
             recorder.record(&line(recorder.member()));
         }
     }
+}
+
+/// Decodes a value from the start of `bytes`. Returns the remaining bytes too.
+pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), Rejected> {
+    postcard::take_from_bytes(bytes).map_err(|_| Rejected::Malformed)
 }
 
 /// Encodes a value for frames and for disk.

@@ -19,12 +19,13 @@ use hustings_protocol::{ElectionOutcome, Instant, MemberId, ViewChange};
 use crate::driver::{Effect, ElectionDriver};
 use crate::frame::Body;
 use crate::membership::Membership;
-use crate::node::{Admitted, Component, Context, Emit, Event, Route};
+use crate::node::{Admitted, Component, Context, Event, Io, Route};
 use crate::record::Recorder;
 use adaptive_k::AdaptiveK;
 pub use adaptive_k::Measured;
 use listen_check::ListenCheck;
 use partition_merge::PartitionMerge;
+use protocol_choice::driver;
 
 /// One member's side of the election.
 pub(crate) struct Election {
@@ -56,68 +57,67 @@ impl Election {
         self.adaptive_k.measured(context)
     }
 
-    fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+    fn heard(&mut self, heard: &Admitted<'_>, io: &mut Io<'_>) {
         let Body::Election { protocol, message } = heard.frame.body else {
             if let Some(merge) = &mut self.merge {
-                merge.heard(heard, &mut *self.driver, context);
+                merge.heard(heard, &mut *self.driver, io);
             }
             return;
         };
         let from = heard.frame.sender.id;
-        if context.config.protocol.is_none() {
+        if io.config.protocol.is_none() {
             return; // no election here
         }
-        if protocol != context.config.protocol.tag() {
-            return warn_of_other_protocol(heard, context, emit);
+        if protocol != io.config.protocol.tag() {
+            return warn_of_other_protocol(heard, io);
         }
-        if !context.may_elect() {
+        if !io.may_elect() {
             return; // it asks once it may
         }
         let merge = self.merge.as_mut();
-        let is_held =
-            merge.is_some_and(|it| it.holds_back((from, message), &*self.driver, context, emit));
+        let is_held = merge.is_some_and(|it| it.holds_back((from, message), &*self.driver, io));
         if !is_held {
-            self.receive(from, message, context, emit);
+            self.receive(from, message, io);
         }
     }
 
-    fn receive(&mut self, from: MemberId, message: &[u8], context: &Context, emit: &mut Emit) {
-        if let Err(why) = self.driver.receive(context.now, from, message) {
-            emit.counters.reject(why);
+    fn receive(&mut self, from: MemberId, message: &[u8], io: &mut Io<'_>) {
+        if let Err(why) = self.driver.receive(io.now, from, message) {
+            io.emit.counters.reject(why);
         }
     }
 
-    fn carry_out(&mut self, effect: &Effect, context: &Context, emit: &mut Emit) {
-        let protocol = context.config.protocol.tag();
+    fn carry_out(&mut self, effect: &Effect, io: &mut Io<'_>) {
+        let protocol = io.config.protocol.tag();
         match effect {
             Effect::Unicast { to, message } => {
                 let body = Body::Election { protocol, message };
-                emit.counters.election_sent += 1;
-                match context.address_of(*to) {
-                    Some(address) if context.config.protocol.needs_links() => {
-                        emit.send_to(context, *to, Route::Link(address), &body);
+                io.emit.counters.election_sent += 1;
+                match io.address_of(*to) {
+                    Some(address) if io.config.protocol.needs_links() => {
+                        io.send_to(*to, Route::Link(address), &body);
                     }
-                    Some(address) => emit.send_to(context, *to, Route::To(address), &body),
-                    None => emit.counters.unsent += 1,
+                    Some(address) => io.send_to(*to, Route::To(address), &body),
+                    None => io.emit.counters.unsent += 1,
                 }
             }
             Effect::Multicast { message } => {
-                emit.counters.election_sent += 1;
-                emit.broadcast(context, &Body::Election { protocol, message });
+                io.emit.counters.election_sent += 1;
+                io.broadcast(&Body::Election { protocol, message });
                 if let Some(merge) = &mut self.merge {
-                    merge.note_own_message(message, &*self.driver, context);
+                    merge.note_own_message(message, &*self.driver, io);
                 }
             }
             // Elections save only their incarnation number, and the calendar provides that.
             Effect::Save(_) => {}
             Effect::Report(ElectionOutcome::Nominee(nominee)) => {
-                emit.raise(Event::Elected(Some(*nominee)));
+                io.raise(Event::Elected(Some(*nominee)));
             }
             Effect::Report(ElectionOutcome::Vacant | ElectionOutcome::DuplicateIdentity) => {
-                emit.raise(Event::Elected(None));
+                io.raise(Event::Elected(None));
             }
             Effect::Report(ElectionOutcome::Standing { .. }) => {}
-            Effect::Meet(candidate) => emit.raise(Event::Meet(*candidate)),
+            Effect::Meet(candidate) => io.raise(Event::Meet(*candidate)),
         }
     }
 
@@ -139,16 +139,15 @@ impl Election {
 
     /// Follows the leader without taking part, if the protocol has observers. Otherwise no election
     /// reaches this member.
-    fn step_down(&mut self, context: &Context, emit: &mut Emit) {
-        let protocol = context.config.protocol;
-        match protocol_choice::observer(protocol, context.rng(), self.recorder.clone()) {
+    fn step_down(&mut self, io: &mut Io<'_>) {
+        match protocol_choice::observer(io, self.recorder.clone()) {
             Some(observer) => {
                 self.driver = observer;
-                self.driver.start(context.now);
+                self.driver.start(io.now);
             }
             None => {
-                self.driver = driver(context, self.recorder.clone()); // it stays empty
-                emit.raise(Event::Nominated(None));
+                self.driver = driver(io, self.recorder.clone()); // it stays empty
+                io.raise(Event::Nominated(None));
             }
         }
     }
@@ -165,37 +164,37 @@ impl Election {
         }
     }
 
-    fn on_timeout(&mut self, context: &Context, emit: &mut Emit) {
+    fn on_timeout(&mut self, io: &mut Io<'_>) {
         if let Some(merge) = &mut self.merge {
-            merge.on_timeout(&mut *self.driver, context, emit);
+            merge.on_timeout(&mut *self.driver, io);
         }
-        emit.raise(Event::ElectionTimeout);
+        io.raise(Event::ElectionTimeout);
     }
 
-    fn settle(&mut self, context: &Context, emit: &mut Emit) {
-        self.adaptive_k.hint(&mut *self.driver, context);
-        self.listen_check.check(&*self.driver, context);
+    fn settle(&mut self, io: &mut Io<'_>) {
+        self.adaptive_k.hint(&mut *self.driver, io);
+        self.listen_check.check(&*self.driver, io);
         if let Some(merge) = &mut self.merge {
-            merge.give_way(context, emit);
+            merge.give_way(io);
         }
     }
 }
 
 impl Component for Election {
-    fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
-        let now = context.now;
-        let is_partial = context.partial_view().is_some();
+    fn on(&mut self, event: &Event<'_>, io: &mut Io<'_>) {
+        let now = io.now;
+        let is_partial = io.partial_view().is_some();
         match event {
-            Event::Protocol(effect) => return self.carry_out(effect, context, emit),
-            Event::Heard(heard) => self.heard(heard, context, emit),
-            Event::HeldBack { from, message } => self.receive(*from, message, context, emit),
-            Event::Timeout => return self.on_timeout(context, emit),
+            Event::Protocol(effect) => return self.carry_out(effect, io),
+            Event::Heard(heard) => self.heard(heard, io),
+            Event::HeldBack { from, message } => self.receive(*from, message, io),
+            Event::Timeout => return self.on_timeout(io),
             Event::ElectionTimeout => self.driver.pass(now),
             Event::MemberUp(candidate) => {
                 self.driver.view_changed(now, ViewChange::Joined(*candidate));
-                if is_partial && !context.is_in_view(candidate.id) {
+                if is_partial && !io.is_in_view(candidate.id) {
                     // all members learn that it is back, and all partial views would become alike
-                    self.forget(candidate.id, context);
+                    self.forget(candidate.id, io);
                 }
             }
             Event::MemberDown(id) => {
@@ -203,28 +202,28 @@ impl Component for Election {
                 self.driver.view_changed(now, ViewChange::Left(*id));
             }
             Event::MemberMet(candidate) => self.driver.count(ViewChange::Joined(*candidate)),
-            Event::MemberForgotten(id) => self.forget(*id, context),
+            Event::MemberForgotten(id) => self.forget(*id, io),
             // With a partial view the report may be refuted.
             Event::LeaderDead(id) if !is_partial => {
                 self.driver.view_changed(now, ViewChange::Left(*id));
             }
-            Event::NomineeChanged { before, .. } => self.on_nominee_changed(*before, context),
+            Event::NomineeChanged { before, .. } => self.on_nominee_changed(*before, io),
             Event::Nominated(Some(leader)) if is_partial => {
                 self.driver.count(ViewChange::Joined(*leader));
             }
-            Event::ProtocolSlowed => self.driver = driver(context, self.recorder.clone()),
-            Event::EnterElection => self.enter(context),
+            Event::ProtocolSlowed => self.driver = driver(io, self.recorder.clone()),
+            Event::EnterElection => self.enter(io),
             Event::StartElection => self.driver.start(now),
             Event::LeaveElection => self.driver.leave(now),
-            Event::SteppedDown => self.step_down(context, emit),
-            Event::Settled => self.settle(context, emit),
+            Event::SteppedDown => self.step_down(io),
+            Event::Settled => self.settle(io),
             _ => return,
         }
         for effect in self.driver.take_effects() {
-            emit.raise(Event::Protocol(effect));
+            io.raise(Event::Protocol(effect));
         }
         if let Event::EnterElection = event {
-            emit.raise(Event::ElectionEntered);
+            io.raise(Event::ElectionEntered);
         }
     }
 
@@ -234,29 +233,14 @@ impl Component for Election {
     }
 }
 
-/// Creates the member's election driver; an observer if the member may not lead.
-fn driver(context: &Context, recorder: Option<Recorder>) -> Box<dyn ElectionDriver> {
-    let (config, incarnation) = (&context.config, context.incarnation);
-    let observer = match config.campaigns {
-        true => None,
-        false => protocol_choice::observer(config.protocol, context.rng(), recorder.clone()),
-    };
-    observer.unwrap_or_else(|| {
-        let before = incarnation.incarnations_before();
-        protocol_choice::driver(config.protocol, context.me, context.rng(), before, recorder)
-    })
-}
-
 /// Warns that a member runs another protocol: the two cannot elect a leader together.
-fn warn_of_other_protocol(heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
-    emit.counters.other_protocol += 1;
-    if emit.counters.other_protocol.is_power_of_two() {
+fn warn_of_other_protocol(heard: &Admitted<'_>, io: &mut Io<'_>) {
+    io.emit.counters.other_protocol += 1;
+    if io.emit.counters.other_protocol.is_power_of_two() {
+        let (group, ours) = (&io.config.name, io.config.protocol.name());
+        let (name, address) = (heard.frame.sender.name, heard.address);
         tracing::warn!(
-            "group `{}`: `{}` at {} runs another protocol than {}: the two cannot elect a leader together; give all members the same protocol",
-            context.config.name,
-            heard.frame.sender.name,
-            heard.address,
-            context.config.protocol.name()
+            "group `{group}`: `{name}` at {address} runs another protocol than {ours}: the two cannot elect a leader together; give all members the same protocol"
         );
     }
 }

@@ -25,6 +25,7 @@ use std::net::SocketAddr;
 use hustings_protocol::{MemberId, Priority};
 use serde::{Deserialize, Serialize};
 
+use crate::driver::{decode, encode};
 use crate::identity::Incarnation;
 use crate::seal::{OVERHEAD_BYTES, Rejected};
 
@@ -75,8 +76,11 @@ pub struct Sender<'a> {
     pub name: &'a str,
     /// The member's identity.
     pub id: MemberId,
-    incarnation: u64,
-    process_incarnation: u64,
+    /// The member's current incarnation.
+    pub incarnation: Incarnation,
+    /// The first incarnation of the member's process. It distinguishes two processes that use one
+    /// name.
+    pub process_incarnation: Incarnation,
     /// The port at which the member receives unicasts and links. Its address is the frame's source
     /// address.
     pub port: u16,
@@ -85,23 +89,12 @@ pub struct Sender<'a> {
 impl<'a> Sender<'a> {
     /// The sender `name` whose process began with `incarnation`.
     pub fn new(name: &'a str, id: MemberId, incarnation: Incarnation, port: u16) -> Self {
-        Self { name, id, incarnation: incarnation.0, process_incarnation: incarnation.0, port }
+        Self { name, id, incarnation, process_incarnation: incarnation, port }
     }
 
     /// The same sender, with a process that began with `process_incarnation`.
     pub fn with_process_incarnation(self, process_incarnation: Incarnation) -> Self {
-        Self { process_incarnation: process_incarnation.0, ..self }
-    }
-
-    /// The sender's current incarnation.
-    pub fn incarnation(&self) -> Incarnation {
-        Incarnation(self.incarnation)
-    }
-
-    /// The first incarnation of the sender's process. It distinguishes two processes that use one
-    /// name.
-    pub fn process_incarnation(&self) -> Incarnation {
-        Incarnation(self.process_incarnation)
+        Self { process_incarnation, ..self }
     }
 }
 
@@ -286,12 +279,11 @@ impl<'a> Body<'a> {
     const KINDS: u32 = 25;
 
     fn decode(version: u8, bytes: &'a [u8]) -> Result<Self, Rejected> {
-        let (kind, _) = postcard::take_from_bytes::<u32>(bytes).map_err(|_| Rejected::Malformed)?;
+        let (kind, _) = decode::<u32>(bytes)?;
         if version != BODY_VERSION || kind >= Self::KINDS {
             return Ok(Self::Unknown { version, kind });
         }
-        let (body, _later_fields) =
-            postcard::take_from_bytes(bytes).map_err(|_| Rejected::Malformed)?;
+        let (body, _later_fields) = decode(bytes)?;
         Ok(body)
     }
 }
@@ -300,8 +292,7 @@ impl<'a> Frame<'a> {
     /// Clears `content` and writes the frame to it.
     pub fn encode(&self, content: &mut Vec<u8>) {
         content.clear();
-        // Writing plain types of this program to memory cannot fail.
-        let body = postcard::to_allocvec(&self.body).unwrap_or_default();
+        let body = encode(&self.body);
         let envelope = Envelope {
             group: self.group,
             sender: self.sender,
@@ -310,6 +301,7 @@ impl<'a> Frame<'a> {
             body_version: BODY_VERSION,
             body: &body,
         };
+        // Writing plain types of this program to memory cannot fail.
         if let Ok(bytes) = postcard::to_extend(&envelope, std::mem::take(content)) {
             *content = bytes;
         }
@@ -321,8 +313,7 @@ impl<'a> Frame<'a> {
     /// [`Rejected::Malformed`] if the bytes are not exactly one frame, or if the sender's name is
     /// not permitted or does not match its identity.
     pub fn decode(content: &'a [u8]) -> Result<Self, Rejected> {
-        let (envelope, rest) =
-            postcard::take_from_bytes::<Envelope<'a>>(content).map_err(|_| Rejected::Malformed)?;
+        let (envelope, rest) = decode::<Envelope<'a>>(content)?;
         let name = envelope.sender.name;
         let is_fit = rest.is_empty()
             && crate::identity::is_name(name)

@@ -1,11 +1,13 @@
 //! Names, the numbers that identify members in protocols, and incarnations.
 
+use serde::{Deserialize, Serialize};
+
 pub use hustings_protocol::names::{group_id, is_name, member_id};
 
 /// One incarnation of a member. Later ones are greater, as far as the host's calendar can tell. If
 /// the calendar was set back, other members answer a lower incarnation with the one that they know
 /// ([`Body::StaleIncarnation`](crate::frame::Body)), and the member continues with the next one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Incarnation(pub u64);
 
 /// The number of low bits of an incarnation that are random: about a millisecond. No process

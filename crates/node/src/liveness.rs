@@ -25,7 +25,7 @@ use hustings_protocol::{Instant, MemberId};
 use crate::config::ProtocolConfig;
 use crate::frame::Body;
 use crate::identity::Incarnation;
-use crate::node::{Admitted, Component, Context, Emit, Event};
+use crate::node::{Admitted, Component, Context, Event, Io};
 use isolation::Isolation;
 use leader_ping::LeaderPing;
 use leader_probe::LeaderProbe;
@@ -35,6 +35,7 @@ use leader_probe::LeaderProbe;
 const TELLERS: u64 = 16;
 
 /// What a member does to find out whether others are there.
+#[derive(Default)]
 pub(crate) struct Liveness {
     /// The open ping to the leader.
     ping: Option<LeaderPing>,
@@ -54,7 +55,7 @@ impl Liveness {
             }
             _ => None,
         };
-        Self { ping: None, probe, isolation: Isolation::default(), down_report: None }
+        Self { probe, ..Self::default() }
     }
 
     /// Takes the member that another member reports dead, if it has not been checked yet.
@@ -62,30 +63,29 @@ impl Liveness {
         self.down_report.take()
     }
 
-    fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+    fn heard(&mut self, heard: &Admitted<'_>, io: &mut Io<'_>) {
         let sender = &heard.frame.sender;
         match heard.frame.body {
             Body::Obituary { of } => self.down_report = Some(of),
             Body::Pong { challenge, .. } => {
-                let ends_ping = leader_ping::ends(&mut self.ping, sender.id, challenge, context);
+                let ends_ping = self.ends_ping(sender.id, challenge, io);
                 let probe = self.probe.as_mut();
-                let ends_probe =
-                    probe.is_some_and(|it| it.ends(sender.id, challenge, context, emit));
+                let ends_probe = probe.is_some_and(|it| it.ends(sender.id, challenge, io));
                 if ends_ping || ends_probe {
-                    emit.raise(Event::Proven {
+                    io.raise(Event::Proven {
                         id: sender.id,
-                        incarnation: sender.incarnation(),
-                        process: sender.process_incarnation(),
+                        incarnation: sender.incarnation,
+                        process: sender.process_incarnation,
                         place: heard.address,
                     });
                 }
             }
             Body::Dead { of, incarnation } => {
-                self.on_dead(heard, of, Incarnation(incarnation), context, emit);
+                self.on_dead(heard, of, Incarnation(incarnation), io);
             }
             _ => {
                 if let Some(probe) = &mut self.probe {
-                    probe.heard(heard, context, emit);
+                    probe.heard(heard, io);
                 }
             }
         }
@@ -97,71 +97,70 @@ impl Liveness {
         heard: &Admitted<'_>,
         of: MemberId,
         incarnation: Incarnation,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
         let sender = &heard.frame.sender;
-        if of == context.me.id {
-            let has_left = context.stepped_down_until.is_some();
-            if incarnation >= context.incarnation && !has_left {
+        if of == io.me.id {
+            let has_left = io.stepped_down_until.is_some();
+            if incarnation >= io.incarnation && !has_left {
                 tracing::warn!(
                     "group `{}`: `{}` reports this member dead: going on in a new incarnation",
-                    context.config.name,
+                    io.config.name,
                     sender.name
                 );
-                emit.raise(Event::BeginIncarnation(Some(incarnation)));
-                emit.raise(Event::AnnounceAlive);
+                io.raise(Event::BeginIncarnation(Some(incarnation)));
+                io.raise(Event::AnnounceAlive);
             }
         } else if of == sender.id {
-            emit.raise(Event::MarkDead { id: of, incarnation }); // goodbye
+            io.raise(Event::MarkDead { id: of, incarnation }); // goodbye
         } else if let Some(probe) = &mut self.probe {
-            probe.mourn(of, incarnation, context);
+            probe.mourn(of, incarnation, io);
         }
     }
 
     /// Marks the leader dead, and reports it to the others. They check for themselves, unless the
     /// group has partial views. All members with a connection to the leader notice its death at
     /// once, so only a few of them report it.
-    fn leader_is_dead(&mut self, id: MemberId, context: &Context, emit: &mut Emit) {
-        tracing::info!("group `{}`: the leader's process is dead", context.config.name);
+    fn leader_is_dead(&mut self, id: MemberId, io: &mut Io<'_>) {
+        tracing::info!("group `{}`: the leader's process is dead", io.config.name);
         if let Some(probe) = &mut self.probe {
-            probe.declare_dead(id, context, emit);
-        } else if context.is_drawn(TELLERS, id.0 ^ emit.number()) {
-            emit.broadcast(context, &Body::Obituary { of: id });
+            probe.declare_dead(id, io);
+        } else if io.is_drawn(TELLERS, id.0 ^ io.number()) {
+            io.broadcast(&Body::Obituary { of: id });
         }
-        emit.raise(Event::LeaderDead(id));
+        io.raise(Event::LeaderDead(id));
     }
 }
 
 impl Component for Liveness {
-    fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
+    fn on(&mut self, event: &Event<'_>, io: &mut Io<'_>) {
         match event {
-            Event::Heard(heard) => return self.heard(heard, context, emit),
+            Event::Heard(heard) => return self.heard(heard, io),
             Event::LeaderRefuses { id, round_trip } => {
-                leader_ping::begin(&mut self.ping, *id, *round_trip, context, emit);
+                self.begin_ping(*id, *round_trip, io);
             }
             Event::Timeout => {
-                let is_over = |it: &mut LeaderPing| it.is_over(context.now);
+                let is_over = |it: &mut LeaderPing| it.until <= io.now;
                 if let Some(ping) = self.ping.take_if(is_over)
-                    && context.follows(ping.of())
+                    && io.follows(ping.of)
                 {
-                    self.leader_is_dead(ping.of(), context, emit);
+                    self.leader_is_dead(ping.of, io);
                 }
-                self.isolation.on_timeout(context, emit);
+                self.isolation.on_timeout(io);
             }
-            Event::TakePart | Event::NomineeChanged { .. } => self.isolation.watch(context, emit),
+            Event::TakePart | Event::NomineeChanged { .. } => self.isolation.watch(io),
             Event::TakenForDead | Event::AnnounceAlive if self.probe.is_none() => {
-                emit.broadcast(context, &Body::Alive { priority: context.me.priority });
+                io.broadcast(&Body::Alive { priority: io.me.priority });
             }
             _ => {}
         }
         if let Some(probe) = &mut self.probe {
-            probe.on(event, context, emit);
+            probe.on(event, io);
         }
     }
 
     fn next_timeout(&self) -> Option<Instant> {
-        let ping = self.ping.as_ref().map(LeaderPing::due);
+        let ping = self.ping.as_ref().map(|it| it.until);
         let probe = self.probe.as_ref().and_then(LeaderProbe::due);
         [ping, probe, self.isolation.due()].into_iter().flatten().min()
     }
@@ -171,11 +170,11 @@ impl Component for Liveness {
 impl Liveness {
     /// Returns the number that the answer to the open ping must contain.
     pub(crate) fn challenge(&self) -> Option<u64> {
-        self.ping.as_ref().map(LeaderPing::challenge)
+        self.ping.as_ref().map(|it| it.challenge)
     }
 
     /// Reports the leader dead to all.
-    pub(crate) fn declare_dead(&mut self, of: MemberId, context: &Context, emit: &mut Emit) {
-        self.probe.as_mut().expect("many members").declare_dead(of, context, emit);
+    pub(crate) fn declare_dead(&mut self, of: MemberId, io: &mut Io<'_>) {
+        self.probe.as_mut().expect("many members").declare_dead(of, io);
     }
 }

@@ -41,7 +41,7 @@ const PROBE_FOR: Duration = Duration::from_secs(2);
 pub(crate) struct MulticastProbe {
     channel: Chosen,
     /// The addresses at which other members may be found.
-    seeds: Vec<SocketAddr>,
+    pub(crate) seeds: Vec<SocketAddr>,
     /// The number of frames to all that came by unicast since the last one by multicast.
     by_unicast_alone: u8,
 }
@@ -56,15 +56,6 @@ enum Chosen {
     Unicast,
 }
 
-/// The result of a check of the evidence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MulticastVerdict {
-    /// No change that requires an action.
-    AsBefore,
-    /// Multicasts of some members do not arrive.
-    SomeAreMissed,
-}
-
 impl MulticastProbe {
     pub(crate) fn new(multicast: Option<SocketAddr>, has_seeds: bool) -> Self {
         let channel = match multicast {
@@ -75,10 +66,6 @@ impl MulticastProbe {
         Self { channel, seeds: Vec::new(), by_unicast_alone: 0 }
     }
 
-    pub(crate) fn set_seeds(&mut self, seeds: &[SocketAddr]) {
-        self.seeds = seeds.to_vec();
-    }
-
     /// True if multicasts may arrive.
     pub(crate) fn has_multicast(&self) -> bool {
         self.multicast().is_some()
@@ -87,11 +74,6 @@ impl MulticastProbe {
     /// Switches to unicast, because the host itself reports that it cannot send multicasts.
     pub(crate) fn give_up_multicast(&mut self) {
         self.channel = Chosen::Unicast;
-    }
-
-    /// The addresses at which other members may be found.
-    pub(crate) fn seeds(&self) -> &[SocketAddr] {
-        &self.seeds
     }
 
     /// The multicast address, if multicasts may arrive.
@@ -132,10 +114,11 @@ impl MulticastProbe {
         }
     }
 
-    /// Updates the choice from the channels over which each member was heard.
-    pub(crate) fn judge(&mut self, now: Instant, peer_table: &PeerTable) -> MulticastVerdict {
+    /// Updates the choice from the channels over which each member was heard. Returns true if it
+    /// has just turned out that multicasts of some members do not arrive.
+    pub(crate) fn judge(&mut self, now: Instant, peer_table: &PeerTable) -> bool {
         let (Chosen::Multicast(address) | Chosen::Probing(address)) = self.channel else {
-            return MulticastVerdict::AsBefore;
+            return false;
         };
         let channels = || peer_table.iter().map(|(_, peer)| peer.channels);
         let is_long = |since: Instant| now - since >= PROBE_FOR;
@@ -145,12 +128,12 @@ impl MulticastProbe {
                 true => Chosen::Both(address),
                 false => Chosen::Unicast,
             };
-            return MulticastVerdict::SomeAreMissed;
+            return true;
         }
         if channels().any(|it| it.multicast.is_some_and(is_long)) {
             self.channel = Chosen::Multicast(address);
         }
-        MulticastVerdict::AsBefore
+        false
     }
 
     /// The routes for a frame to all members. `members` are the addresses of the known members. A
@@ -188,7 +171,7 @@ impl fmt::Display for MulticastProbe {
 
 #[cfg(test)]
 mod tests {
-    use super::{MulticastProbe, MulticastVerdict, PROBE_FOR};
+    use super::{MulticastProbe, PROBE_FOR};
     use crate::frame::{Body, Frame, Sender};
     use crate::identity::{Incarnation, member_id};
     use crate::peer_table::{Channel, PeerTable};
@@ -196,13 +179,13 @@ mod tests {
 
     const LATER: Instant = Instant(PROBE_FOR.0);
 
-    /// The verdict and channel of a member that receives these frames at the start and at
-    /// [`LATER`].
-    fn judge(heard: &[(&str, Channel, bool)]) -> (MulticastVerdict, String) {
+    /// True if some multicasts are missed, and the channel, of a member that receives these frames
+    /// at the start and at [`LATER`].
+    fn judge(heard: &[(&str, Channel, bool)]) -> (bool, String) {
         let mut peer_table = PeerTable::default();
         let mut multicast_probe =
             MulticastProbe::new(Some("239.255.72.85:7401".parse().unwrap()), false);
-        let mut verdict = MulticastVerdict::AsBefore;
+        let mut misses_some = false;
         for now in [Instant(0), LATER, LATER + Duration::from_millis(1)] {
             for &(name, channel, to_all) in heard {
                 let frame = Frame {
@@ -214,30 +197,28 @@ mod tests {
                 };
                 peer_table.note(&frame, "10.0.0.2:7400".parse().unwrap(), channel, now);
             }
-            if multicast_probe.judge(now, &peer_table) == MulticastVerdict::SomeAreMissed {
-                verdict = MulticastVerdict::SomeAreMissed;
-            }
+            misses_some |= multicast_probe.judge(now, &peer_table);
         }
-        (verdict, multicast_probe.to_string())
+        (misses_some, multicast_probe.to_string())
     }
 
     #[test]
     fn unicast_to_one_member_says_nothing_about_multicast() {
         let heard = [("leader", Channel::Multicast, true), ("follower", Channel::Unicast, false)];
         let multicast = "multicast 239.255.72.85:7401".to_owned();
-        assert_eq!(judge(&heard), (MulticastVerdict::AsBefore, multicast));
+        assert_eq!(judge(&heard), (false, multicast));
     }
 
     #[test]
     fn unicast_is_chosen_if_no_multicast_arrives() {
         let heard = [("a", Channel::Unicast, true), ("b", Channel::Unicast, true)];
-        assert_eq!(judge(&heard), (MulticastVerdict::SomeAreMissed, "unicast".to_owned()));
+        assert_eq!(judge(&heard), (true, "unicast".to_owned()));
     }
 
     #[test]
     fn both_channels_are_chosen_if_some_multicasts_arrive() {
         let heard = [("near", Channel::Multicast, true), ("far", Channel::Unicast, true)];
         let both = "multicast 239.255.72.85:7401 and unicast".to_owned();
-        assert_eq!(judge(&heard), (MulticastVerdict::SomeAreMissed, both));
+        assert_eq!(judge(&heard), (true, both));
     }
 }

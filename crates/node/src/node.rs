@@ -37,14 +37,15 @@ use crate::identity::{Incarnation, group_id, member_id};
 use crate::liveness::Liveness;
 use crate::membership::Members;
 pub use crate::membership::PartialViewStatus;
-use crate::multicast_probe::{MulticastProbe, MulticastVerdict};
+use crate::multicast_probe::MulticastProbe;
 use crate::peer_table::{Channel, PeerTable};
 use crate::record::Recorder;
 use crate::seal::{Key, Keyring, Rejected};
 use crate::tenure::Tenure;
 pub use crate::tenure::{REACHED_WITHIN, Refusal, TenureStatus, Transferee, VoterStatus};
 pub(crate) use context::{Context, GOLDEN, Participation, TenureFacts, chance};
-pub(crate) use emit::Emit;
+use emit::Emit;
+pub(crate) use emit::Io;
 pub(crate) use event::{Admitted, Component, Event, StepDownCause};
 pub use health::{Health, HealthState, Level};
 use publisher::Publisher;
@@ -129,10 +130,7 @@ impl Node {
         let me = Candidate { priority: config.priority, id: member_id(member) };
         let incarnation = entropy.begin_incarnation();
         let public = [Key::public(&config.name)];
-        let keys = match config.keys.is_empty() {
-            true => &public[..],
-            false => &config.keys,
-        };
+        let keys = if config.keys.is_empty() { &public[..] } else { &config.keys };
         let keyring = Keyring::new(&config.name, me.id, &keys[0], &keys[1..]);
         let tenure = Tenure::new(authority, in_flight);
         let context = Context {
@@ -211,24 +209,24 @@ impl Node {
     }
 
     fn deliver(&mut self, part: Part, event: &Event<'_>) {
-        let (context, emit) = (&mut self.context, &mut self.emit);
+        let io = &mut Io::new(&self.context, &mut self.emit);
         match part {
-            Part::Publisher => self.publisher.on(event, context, emit),
-            Part::Admission => self.admission.on(event, context, emit),
-            Part::Discovery => self.discovery.on(event, context, emit),
+            Part::Publisher => self.publisher.on(event, io),
+            Part::Admission => self.admission.on(event, io),
+            Part::Discovery => self.discovery.on(event, io),
             Part::Membership => {
-                let mut members = std::mem::take(&mut context.members);
-                members.on(event, context, emit);
-                context.members = members;
+                let mut members = std::mem::take(&mut self.context.members);
+                members.on(event, &mut Io::new(&self.context, &mut self.emit));
+                self.context.members = members;
             }
-            Part::Liveness => self.liveness.on(event, context, emit),
-            Part::Tenure => self.tenure.on(event, context, emit),
+            Part::Liveness => self.liveness.on(event, io),
+            Part::Tenure => self.tenure.on(event, io),
             Part::Council => {
                 if let Some(council) = &mut self.council {
-                    council.on(event, context, emit);
+                    council.on(event, io);
                 }
             }
-            Part::Election => self.election.on(event, context, emit),
+            Part::Election => self.election.on(event, io),
         }
     }
 
@@ -329,7 +327,7 @@ impl Node {
     /// Ends this process's part, because another process has its name. A copy of this process may
     /// be working under its tenure, which is therefore not released.
     fn stop_beside_another(&mut self, event: &Event<'_>) {
-        self.publisher.on(event, &self.context, &mut self.emit);
+        self.publisher.on(event, &mut Io::new(&self.context, &mut self.emit));
         match *event {
             Event::NameTaken(from) => {
                 self.raise(&Event::ForgetTransfers);
@@ -394,8 +392,8 @@ impl Node {
         out: &mut Outbox,
     ) -> bool {
         self.input(now, out, |node| {
-            let (context, emit) = (&node.context, &mut node.emit);
-            let address = node.admission.examine((from, channel), frame, context, emit);
+            let io = &mut Io::new(&node.context, &mut node.emit);
+            let address = node.admission.examine((from, channel), frame, io);
             node.handle_raised(0);
             address.is_some_and(|address| node.take_in((address, channel), frame))
         })
@@ -405,8 +403,8 @@ impl Node {
     /// accepted.
     fn take_in(&mut self, (address, channel): (SocketAddr, Channel), frame: &Frame<'_>) -> bool {
         let mark = self.emit.events.len();
-        let (context, emit) = (&self.context, &mut self.emit);
-        let verdict = self.admission.judge((address, channel), frame, context, emit);
+        let io = &mut Io::new(&self.context, &mut self.emit);
+        let verdict = self.admission.judge((address, channel), frame, io);
         self.handle_raised(mark);
         let is_in = self.handle_verdict(verdict, channel, frame);
         if is_in {
@@ -422,9 +420,9 @@ impl Node {
             Ok(_) | Err(_) => return self.emit.counters.reject(Rejected::Malformed),
         };
         let mark = self.emit.events.len();
-        let (context, emit) = (&self.context, &mut self.emit);
+        let io = &mut Io::new(&self.context, &mut self.emit);
         let place = SocketAddr::new(host, frame.sender.port);
-        let verdict = self.admission.judge_rumour(place, &frame, context, emit);
+        let verdict = self.admission.judge_rumour(place, &frame, io);
         self.handle_raised(mark);
         self.handle_verdict(verdict, Channel::Unicast, &frame);
     }
@@ -457,11 +455,11 @@ impl Node {
     }
 
     fn note_sender(&mut self, frame: &Frame<'_>, from: (SocketAddr, Channel), is_new: bool) {
-        let noted = self.context.note_frame(frame, from, is_new);
-        if noted.has_moved {
+        let (has_moved, misses_some) = self.context.note_frame(frame, from, is_new);
+        if has_moved {
             self.raise(&Event::PeerMoved); // it may be a voter, which the last will must reach
         }
-        if noted.verdict == MulticastVerdict::SomeAreMissed {
+        if misses_some {
             self.raise(&Event::MembershipNeeded);
         }
     }
@@ -486,7 +484,7 @@ impl Node {
 
     /// Returns the sealed frame that opens a lifeline to `leader`.
     pub fn lifeline_hello(&mut self, leader: MemberId) -> Option<Vec<u8>> {
-        self.emit.sealed(&self.context, leader, &Body::Lifeline)
+        Io::new(&self.context, &mut self.emit).sealed(leader, &Body::Lifeline)
     }
 
     /// Treats a process as proven, as if it had answered a challenge at `place`.

@@ -82,13 +82,10 @@ impl PeerTable {
     ) {
         let sender = &frame.sender;
         // A frame to this member alone says nothing about how frames to all members arrive.
-        let channel = match frame.to_all {
-            true => Some(channel),
-            false => None,
-        };
+        let channel = if frame.to_all { Some(channel) } else { None };
         let known = self.known.get_mut(&sender.id);
         if let Some(peer) = known
-            && peer.incarnation == sender.incarnation()
+            && peer.incarnation == sender.incarnation
         {
             peer.address = address;
             peer.heard = now;
@@ -104,8 +101,8 @@ impl PeerTable {
         let peer = PeerInfo {
             name: sender.name.to_owned(),
             address,
-            incarnation: sender.incarnation(),
-            process_incarnation: sender.process_incarnation(),
+            incarnation: sender.incarnation,
+            process_incarnation: sender.process_incarnation,
             heard: now,
             unanswered: None,
             channels,

@@ -106,16 +106,10 @@ impl ReplayWindow {
     /// Records a frame and returns whether it is new.
     pub fn note(&mut self, sender: &Sender<'_>, number: u64) -> Freshness {
         match self.standing(sender) {
-            Trust::Past => Freshness::StaleIncarnation,
-            Trust::UnprovenSender => {
-                self.enter(sender, 0, None);
-                self.note_number(sender, number)
-            }
-            Trust::Unproven | Trust::Proven => self.note_number(sender, number),
+            Trust::Past => return Freshness::StaleIncarnation,
+            Trust::UnprovenSender => self.enter(sender, 0, None),
+            Trust::Unproven | Trust::Proven => {}
         }
-    }
-
-    fn note_number(&mut self, sender: &Sender<'_>, number: u64) -> Freshness {
         let Some(heard) = self.senders.get_mut(&sender.id) else {
             return Freshness::New; // a sender that is not remembered has sent nothing
         };
@@ -123,8 +117,8 @@ impl ReplayWindow {
         self.turn += 1;
         heard.turn = self.turn;
         self.turns.insert(self.turn, sender.id);
-        if sender.incarnation() > heard.incarnation {
-            heard.begin(sender.incarnation(), 0);
+        if sender.incarnation > heard.incarnation {
+            heard.begin(sender.incarnation, 0);
         }
         heard.note(number)
     }
@@ -166,8 +160,8 @@ impl ReplayWindow {
         let Some(heard) = self.senders.get(&sender.id) else {
             return Trust::UnprovenSender;
         };
-        let is_known = heard.process_incarnation == sender.process_incarnation();
-        match sender.incarnation().cmp(&heard.incarnation) {
+        let is_known = heard.process_incarnation == sender.process_incarnation;
+        match sender.incarnation.cmp(&heard.incarnation) {
             Ordering::Less => Trust::Past,
             // Two processes use one incarnation. The known process goes on. The other one learns
             // that its incarnation is stale and begins a later one.
@@ -188,8 +182,8 @@ impl ReplayWindow {
             Trust::UnprovenSender => self.enter(sender, since, Some((now, place))),
             Trust::Unproven | Trust::Proven => {
                 if let Some(heard) = self.senders.get_mut(&sender.id) {
-                    if sender.incarnation() > heard.incarnation {
-                        heard.begin(sender.incarnation(), since);
+                    if sender.incarnation > heard.incarnation {
+                        heard.begin(sender.incarnation, since);
                     } else if !was_proven {
                         heard.floor = heard.floor.max(since);
                     }
@@ -235,8 +229,8 @@ impl ReplayWindow {
         }
         self.turn += 1;
         let heard = Heard {
-            process_incarnation: sender.process_incarnation(),
-            incarnation: sender.incarnation(),
+            process_incarnation: sender.process_incarnation,
+            incarnation: sender.incarnation,
             floor,
             latest: floor,
             recent: 0,
@@ -263,10 +257,7 @@ impl Heard {
         }
         if number > self.latest {
             let ahead = number - self.latest;
-            self.recent = match ahead < WINDOW {
-                true => self.recent << ahead | 1,
-                false => 1,
-            };
+            self.recent = if ahead < WINDOW { self.recent << ahead | 1 } else { 1 };
             self.latest = number;
             return Freshness::New;
         }

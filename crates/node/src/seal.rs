@@ -138,13 +138,10 @@ impl Header {
         if frame.len() < OVERHEAD_BYTES {
             return Err(Rejected::Truncated);
         }
-        let tag = |number: usize| {
-            let mut tag = [0; SHORT_TAG_BYTES];
-            let begin = 1 + number * SHORT_TAG_BYTES;
-            tag.copy_from_slice(&frame[begin..begin + SHORT_TAG_BYTES]); // checked above
-            tag
+        let ([group, key, receiver, ..], _) = frame[1..].as_chunks() else {
+            return Err(Rejected::Truncated); // checked above
         };
-        Ok(Self { group: tag(0), key: tag(1), receiver: tag(2) })
+        Ok(Self { group: *group, key: *key, receiver: *receiver })
     }
 }
 
@@ -185,13 +182,8 @@ impl Keyring {
         frame: &mut Vec<u8>,
     ) {
         let (id, cipher) = &self.keys[0]; // `new` stores at least one
-        frame.clear();
-        frame.push(VERSION);
-        frame.extend_from_slice(&self.group);
-        frame.extend_from_slice(id);
-        frame.extend_from_slice(&receiver.map_or(FOR_ALL, receiver_tag));
-        frame.extend_from_slice(nonce);
-        frame.extend_from_slice(content);
+        let receiver = receiver.map_or(FOR_ALL, receiver_tag);
+        *frame = [&[VERSION], &self.group[..], id, &receiver, nonce, content].concat();
         let (header, body) = frame.split_at_mut(HEADER_BYTES);
         let sealed = cipher.encrypt_inout_detached(&XNonce::from(*nonce), header, body.into());
         // Fails only for more than 256 GiB, and frames are shorter.
@@ -222,39 +214,28 @@ impl Keyring {
             return Err(Rejected::Truncated);
         };
         let opened = cipher.decrypt_inout_detached(&nonce, header, (&mut *body).into(), &tag);
-        match opened {
-            Ok(()) => Ok(body),
-            Err(_) => Err(Rejected::Seal),
-        }
+        opened.map(|()| &*body).map_err(|_| Rejected::Seal)
     }
 }
 
 /// The reason why a frame is refused. The node counts the refusal and does nothing else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejected {
     /// Shorter than the shortest frame.
-    #[error("truncated")]
     Truncated,
     /// A layout that this program does not support.
-    #[error("unknown version")]
     Version,
     /// Sealed under a key that this group does not have.
-    #[error("unknown key")]
     Key,
     /// Altered in transit, or forged.
-    #[error("broken seal")]
     Seal,
     /// Sealed correctly, but the content is not a valid message.
-    #[error("malformed content")]
     Malformed,
     /// A frame of another group.
-    #[error("another group's")]
     Group,
     /// Sealed for another member.
-    #[error("for another member")]
     Receiver,
     /// Received before, or too old to decide.
-    #[error("replayed")]
     Replayed,
 }
 

@@ -42,7 +42,7 @@ use super::unproven::{Key, MOST_STRANGERS, OPEN_FOR, UnprovenSenders, Waiting};
 use crate::entropy::Entropy;
 use crate::frame::{Body, Frame, Sender};
 use crate::membership::PartialView;
-use crate::node::{Context, Emit, Event};
+use crate::node::{Context, Event, Io};
 use crate::peer_table::Channel;
 use crate::replay_window::Trust;
 use crate::tenure::LAST_NUMBER;
@@ -231,35 +231,34 @@ impl Admission {
         &mut self,
         (address, channel): (SocketAddr, Channel),
         frame: &Frame<'_>,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
-        report_unproven_claim(address, frame, emit);
-        let worth = worth(&frame.body, context);
+        report_unproven_claim(address, frame, io);
+        let worth = worth(&frame.body, io);
         if worth == Worth::Nothing {
-            emit.counters.unproven += 1;
+            io.emit.counters.unproven += 1;
             return;
         }
-        let key = (frame.sender.id, frame.sender.process_incarnation(), address);
-        let is_unanswered = self.challenges.unproven.is_unanswered(&key, context.now);
+        let key = (frame.sender.id, frame.sender.process_incarnation, address);
+        let is_unanswered = self.challenges.unproven.is_unanswered(&key, io.now);
         self.challenges.unanswered += u64::from(is_unanswered);
         if is_unanswered && self.challenges.unanswered.is_power_of_two() {
             tracing::warn!(
                 "group `{}`: frames of `{}` from {address} are ignored: it has not answered a challenge there within {OPEN_FOR}: let UDP pass to and from that address; if no member runs there, old frames are being replayed",
-                context.config.name,
+                io.config.name,
                 frame.sender.name
             );
         }
         let mut content = Vec::new();
         frame.encode(&mut content);
-        let waiters = Waiting { at: context.now, channel, content };
+        let waiters = Waiting { at: io.now, channel, content };
         let lost = self.challenges.unproven.keep(key, waiters);
-        emit.counters.unproven += lost;
+        io.emit.counters.unproven += lost;
         match worth {
-            Worth::Challenge => self.challenge(key, context, emit),
+            Worth::Challenge => self.challenge(key, io),
             Worth::EarlyChallenge | Worth::Nothing => {
                 self.challenges.queue_early(key);
-                self.challenge_early(context, emit);
+                self.challenge_early(io);
             }
         }
     }
@@ -270,37 +269,31 @@ impl Admission {
         &mut self,
         sender: &Sender<'_>,
         address: SocketAddr,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
-        let key = (sender.id, sender.process_incarnation(), address);
-        let (_, lost) = self.challenges.unproven.open(key, context.now);
-        emit.counters.unproven += lost;
-        self.challenge(key, context, emit);
+        let key = (sender.id, sender.process_incarnation, address);
+        let (_, lost) = self.challenges.unproven.open(key, io.now);
+        io.emit.counters.unproven += lost;
+        self.challenge(key, io);
     }
 
     /// Challenges an unproven process, unless that was done within [`REPEAT_AFTER`].
-    fn challenge(&mut self, key: Key, context: &Context, emit: &mut Emit) {
+    fn challenge(&mut self, key: Key, io: &mut Io<'_>) {
         let Some(stranger) = self.challenges.unproven.get_mut(&key) else {
             return;
         };
-        if stranger.asked.is_some_and(|at| context.now - at < REPEAT_AFTER) {
+        if stranger.asked.is_some_and(|at| io.now - at < REPEAT_AFTER) {
             return;
         }
-        stranger.asked = Some(context.now);
-        if let Some(challenge) = self.challenge_number(key, context, emit) {
-            emit.ping_at(context, key.0, key.2, challenge);
+        stranger.asked = Some(io.now);
+        if let Some(challenge) = self.challenge_number(key, io) {
+            io.ping_at(key.0, key.2, challenge);
         }
     }
 
-    pub(super) fn challenge_number(
-        &mut self,
-        key: Key,
-        context: &Context,
-        emit: &mut Emit,
-    ) -> Option<u64> {
-        let slot = slot(context.now);
-        self.challenges.draw_key(slot, &mut emit.entropy);
+    pub(super) fn challenge_number(&mut self, key: Key, io: &mut Io<'_>) -> Option<u64> {
+        let slot = slot(io.now);
+        self.challenges.draw_key(slot, &mut io.emit.entropy);
         self.challenges.number(slot, key)
     }
 
@@ -315,39 +308,39 @@ impl Admission {
         let places = self.challenges.unproven.places_of(sender);
         let mut places = places.chain([address]);
         places.find(|it| {
-            let key = (sender.id, sender.process_incarnation(), *it);
+            let key = (sender.id, sender.process_incarnation, *it);
             self.challenges.is_number(context.now, key, number)
         })
     }
 
     /// Challenges the next process that has only announced that it is up, if it is time.
-    fn challenge_early(&mut self, context: &Context, emit: &mut Emit) {
-        if self.challenges.early_at.is_some_and(|at| context.now < at) {
+    fn challenge_early(&mut self, io: &mut Io<'_>) {
+        if self.challenges.early_at.is_some_and(|at| io.now < at) {
             return;
         }
         while let Some(key) = self.challenges.early.pop_front() {
             let stranger = self.challenges.unproven.get_mut(&key);
             if stranger.is_some_and(|it| it.asked.is_none()) {
-                self.challenge(key, context, emit);
-                self.challenges.early_at = Some(context.now + EARLY_EVERY);
+                self.challenge(key, io);
+                self.challenges.early_at = Some(io.now + EARLY_EVERY);
                 return;
             }
         }
     }
 
     /// Looks for a member with unknown address.
-    pub(super) fn seek(&mut self, whom: MemberId, context: &Context, emit: &mut Emit) {
+    pub(super) fn seek(&mut self, whom: MemberId, io: &mut Io<'_>) {
         let pending_lookups = &mut self.challenges.pending_lookups;
-        pending_lookups.retain(|_, it| context.now - it.1 <= OPEN_FOR);
+        pending_lookups.retain(|_, it| io.now - it.1 <= OPEN_FOR);
         let Some(challenge) =
-            pending_lookups.get(&whom).map(|it| it.0).or_else(|| emit.entropy.next())
+            pending_lookups.get(&whom).map(|it| it.0).or_else(|| io.emit.entropy.next())
         else {
             return;
         };
         let pending_lookups = &mut self.challenges.pending_lookups;
-        pending_lookups.entry(whom).or_insert((challenge, context.now));
-        emit.counters.challenges_sent += 1;
-        emit.broadcast(context, &Body::WhoIs { whom, challenge });
+        pending_lookups.entry(whom).or_insert((challenge, io.now));
+        io.emit.counters.challenges_sent += 1;
+        io.broadcast(&Body::WhoIs { whom, challenge });
     }
 }
 
@@ -359,39 +352,38 @@ impl Admission {
         &mut self,
         address: SocketAddr,
         frame: &Frame<'_>,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) -> Option<Option<SocketAddr>> {
         let sender = &frame.sender;
         match frame.body {
-            Body::Ping { challenge } if self.is_stranger(sender, context) => {
-                self.answer_stranger(sender, address, challenge, context, emit);
+            Body::Ping { challenge } if self.is_stranger(sender, io) => {
+                self.answer_stranger(sender, address, challenge, io);
                 Some(None)
             }
-            Body::WhoIs { whom, challenge } if self.is_stranger(sender, context) => {
-                if whom == context.me.id {
-                    self.answer_stranger(sender, address, challenge, context, emit);
+            Body::WhoIs { whom, challenge } if self.is_stranger(sender, io) => {
+                if whom == io.me.id {
+                    self.answer_stranger(sender, address, challenge, io);
                 }
                 Some(None)
             }
             Body::Pong { challenge, since, asks } => {
-                let was_sought = self.challenges.was_sought(context.now, sender.id, challenge);
+                let was_sought = self.challenges.was_sought(io.now, sender.id, challenge);
                 let place = match was_sought {
                     true => Some(address),
-                    false => self.challenged_at(sender, address, challenge, context),
+                    false => self.challenged_at(sender, address, challenge, io),
                 };
                 if let Some(place) = place {
-                    self.prove(sender, since, place, context, emit);
+                    self.prove(sender, since, place, io);
                 }
-                let trust = self.replay_window.trust(sender, context.now);
-                if !context.is_strict() || trust == Trust::Proven {
+                let trust = self.replay_window.trust(sender, io.now);
+                if !io.is_strict() || trust == Trust::Proven {
                     return Some(Some(place.unwrap_or(address)));
                 }
-                emit.counters.unproven += 1;
+                io.emit.counters.unproven += 1;
                 // The answer is to a challenge that is not open, but it contains a challenge
                 // itself.
                 if let Some(asked) = asks {
-                    self.answer_stranger(sender, address, asked, context, emit);
+                    self.answer_stranger(sender, address, asked, io);
                 }
                 Some(None)
             }
@@ -406,45 +398,34 @@ impl Admission {
         sender: &Sender<'_>,
         address: SocketAddr,
         challenge: u64,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
-        let is_past = self.replay_window.trust(sender, context.now) == Trust::Past;
-        let key = (sender.id, sender.process_incarnation(), address);
-        let (stranger, lost) = self.challenges.unproven.open(key, context.now);
-        let is_recent = |at: Option<Instant>| at.is_some_and(|at| context.now - at < REPEAT_AFTER);
+        let is_past = self.replay_window.trust(sender, io.now) == Trust::Past;
+        let key = (sender.id, sender.process_incarnation, address);
+        let (stranger, lost) = self.challenges.unproven.open(key, io.now);
+        let is_recent = |at: Option<Instant>| at.is_some_and(|at| io.now - at < REPEAT_AFTER);
         let may_answer = !is_recent(stranger.answered);
         let may_ask = may_answer && !is_past && !is_recent(stranger.asked);
         if may_ask {
-            stranger.asked = Some(context.now);
+            stranger.asked = Some(io.now);
         }
         if may_answer {
-            stranger.answered = Some(context.now);
-            let asks = match may_ask {
-                true => self.challenge_number(key, context, emit),
-                false => None,
-            };
-            emit.answer(context, sender.id, address, (challenge, asks));
+            stranger.answered = Some(io.now);
+            let asks = if may_ask { self.challenge_number(key, io) } else { None };
+            io.answer(sender.id, address, (challenge, asks));
         }
-        emit.counters.unproven += lost;
+        io.emit.counters.unproven += lost;
     }
 
     /// Marks a process as proven at `place`, and handles its waiting frames.
-    fn prove(
-        &mut self,
-        sender: &Sender<'_>,
-        since: u64,
-        place: SocketAddr,
-        context: &Context,
-        emit: &mut Emit,
-    ) {
-        self.replay_window.prove(context.now, sender, since, place);
-        let is_past = self.replay_window.trust(sender, context.now) == Trust::Past;
-        for waiting in self.challenges.unproven.release(sender.id, sender.process_incarnation()) {
+    fn prove(&mut self, sender: &Sender<'_>, since: u64, place: SocketAddr, io: &mut Io<'_>) {
+        self.replay_window.prove(io.now, sender, since, place);
+        let is_past = self.replay_window.trust(sender, io.now) == Trust::Past;
+        for waiting in self.challenges.unproven.release(sender.id, sender.process_incarnation) {
             let Waiting { at, channel, content } = waiting;
-            match !is_past && context.now - at <= OPEN_FOR {
-                true => emit.raise(Event::Released { content, place, channel }),
-                false => emit.counters.unproven += 1,
+            match !is_past && io.now - at <= OPEN_FOR {
+                true => io.raise(Event::Released { content, place, channel }),
+                false => io.emit.counters.unproven += 1,
             }
         }
     }
@@ -456,68 +437,62 @@ impl Admission {
         sender: &Sender<'_>,
         address: SocketAddr,
         (challenge, asks): (u64, Option<u64>),
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
         if let Some(asked) = asks {
-            emit.answer(context, sender.id, address, (asked, None));
+            io.answer(sender.id, address, (asked, None));
         }
         let is_it = |it: &mut Withheld| it.nominee.id == sender.id && it.challenge == challenge;
         if let Some(Withheld { nominee, .. }) = self.challenges.withheld.take_if(is_it) {
-            self.replay_window.prove(context.now, sender, 0, address);
-            emit.raise(Event::Nominated(Some(nominee)));
+            self.replay_window.prove(io.now, sender, 0, address);
+            io.raise(Event::Nominated(Some(nominee)));
         }
     }
 
     /// Sends the challenges that are due.
-    pub(super) fn pass_challenges(&mut self, context: &Context, emit: &mut Emit) {
-        self.challenge_early(context, emit);
+    pub(super) fn pass_challenges(&mut self, io: &mut Io<'_>) {
+        self.challenge_early(io);
         let withheld = self.challenges.withheld.as_mut();
-        if let Some(withheld) = withheld.filter(|it| it.ask_at <= context.now) {
-            withheld.ask_at = context.now + withheld.pause;
+        if let Some(withheld) = withheld.filter(|it| it.ask_at <= io.now) {
+            withheld.ask_at = io.now + withheld.pause;
             withheld.pause = (withheld.pause * 2).min(ASK_AGAIN_MOST);
             let (id, challenge) = (withheld.nominee.id, withheld.challenge);
-            emit.ping(context, id, challenge);
+            io.ping(id, challenge);
         }
     }
 
     /// Returns true if `nominee` must not be published before it has answered a challenge. A member
     /// of a large group that just came up remembers no process, and replayed frames of a former
     /// leader would name that leader.
-    pub(super) fn withholds(
-        &mut self,
-        nominee: Option<Candidate>,
-        context: &Context,
-        emit: &mut Emit,
-    ) -> bool {
+    pub(super) fn withholds(&mut self, nominee: Option<Candidate>, io: &mut Io<'_>) -> bool {
         self.challenges.withheld = None;
-        let Some(size) = context.partial_view().map(PartialView::size_or_view) else {
+        let Some(size) = io.partial_view().map(PartialView::size_or_view) else {
             return false;
         };
         let is_to_prove = |it: &Candidate| {
-            let is_named = it.id == context.me.id || context.nominee == Some(it.id);
-            context.is_young() && !is_named && !self.is_proven(it.id)
+            let is_named = it.id == io.me.id || io.nominee == Some(it.id);
+            io.is_young() && !is_named && !self.is_proven(it.id)
         };
         let Some(nominee) = nominee.filter(is_to_prove) else {
             return false;
         };
-        let Some(challenge) = emit.entropy.next() else {
+        let Some(challenge) = io.emit.entropy.next() else {
             return true;
         };
-        let lot = mix64(context.me.id.0 ^ nominee.id.0);
+        let lot = mix64(io.me.id.0 ^ nominee.id.0);
         let wait = Duration(fit(lot, (EACH_WITHIN * size).0));
         self.challenges.withheld =
-            Some(Withheld { nominee, challenge, ask_at: context.now + wait, pause: ASK_AGAIN });
+            Some(Withheld { nominee, challenge, ask_at: io.now + wait, pause: ASK_AGAIN });
         true
     }
 }
 
 /// Reports an unproven sender that claims tenure.
-fn report_unproven_claim(address: SocketAddr, frame: &Frame<'_>, emit: &mut Emit) {
+fn report_unproven_claim(address: SocketAddr, frame: &Frame<'_>, io: &mut Io<'_>) {
     if let Body::Holds { fence, lasts_ns, .. } = frame.body
         && lasts_ns > 0
     {
         let member = frame.sender.name.to_owned();
-        emit.raise(Event::UnprovenHolder { member, fence, address });
+        io.raise(Event::UnprovenHolder { member, fence, address });
     }
 }

@@ -27,7 +27,7 @@ use hustings_protocol::{Duration, Instant, MemberId};
 use super::Admission;
 use crate::frame::{Body, Frame};
 use crate::identity::Incarnation;
-use crate::node::{Context, Emit, Event, Route};
+use crate::node::{Context, Event, Io, Route};
 
 /// The age difference up to which the calendar decides.
 const NEAR: Duration = Duration::from_secs(1);
@@ -81,47 +81,45 @@ impl Admission {
         &mut self,
         from: SocketAddr,
         frame: &Frame<'_>,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
         let sender = &frame.sender;
-        if !context.is_active() {
+        if !io.is_active() {
             return;
         }
-        if sender.process_incarnation() == context.process_incarnation {
+        if sender.process_incarnation == io.process_incarnation {
             // A process may receive its own frames again, looped back or repeated by others.
-            if (sender.incarnation(), frame.number) >= (context.incarnation, emit.number()) {
-                stop_beside_a_copy(from, context, emit);
+            if (sender.incarnation, frame.number) >= (io.incarnation, io.number()) {
+                stop_beside_a_copy(from, io);
             }
             return;
         }
         let claimed = match frame.body {
             Body::DuplicateName { process_incarnation, age_ns }
-                if process_incarnation == context.process_incarnation.0 =>
+                if process_incarnation == io.process_incarnation.0 =>
             {
                 Some(Duration(age_ns))
             }
             _ => None,
         };
-        if claimed.is_some_and(|age| is_later_than(age, sender.process_incarnation(), context)) {
-            take_no_part(from, context, emit);
+        if claimed.is_some_and(|age| is_later_than(age, sender.process_incarnation, io)) {
+            take_no_part(from, io);
             return;
         }
         // A process that began before this one may be this member's replayed past. But only a live
         // process can name this process's incarnation.
-        let is_live =
-            claimed.is_some() || sender.process_incarnation() > context.process_incarnation;
-        let is_outlived = is_live && sender.incarnation() > context.incarnation;
+        let is_live = claimed.is_some() || sender.process_incarnation > io.process_incarnation;
+        let is_outlived = is_live && sender.incarnation > io.incarnation;
         if is_live {
-            complain(from, context, emit);
+            complain(from, io);
         }
         if is_outlived {
-            emit.raise(Event::BeginIncarnation(Some(sender.incarnation())));
+            io.raise(Event::BeginIncarnation(Some(sender.incarnation)));
         }
         let place = SocketAddr::new(from.ip(), sender.port);
-        emit.raise(Event::Claim { process: sender.process_incarnation(), place });
+        io.raise(Event::Claim { process: sender.process_incarnation, place });
         if is_outlived {
-            emit.raise(Event::SayUp);
+            io.raise(Event::SayUp);
         }
     }
 
@@ -137,23 +135,20 @@ impl Admission {
         (teller, address): (MemberId, SocketAddr),
         (later, process_incarnation): (Incarnation, Incarnation),
         elsewhere: Option<SocketAddr>,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
-        if process_incarnation == context.process_incarnation {
+        if process_incarnation == io.process_incarnation {
             return; // heard by two channels, from two addresses
         }
-        if later >= context.incarnation
-            && self.stale_incarnation.note(context.now, process_incarnation)
-        {
-            self.log_stale_incarnation(elsewhere, context);
-            emit.raise(Event::BeginIncarnation(Some(later)));
-            emit.raise(Event::CouncilOutlived);
+        if later >= io.incarnation && self.stale_incarnation.note(io.now, process_incarnation) {
+            self.log_stale_incarnation(elsewhere, io);
+            io.raise(Event::BeginIncarnation(Some(later)));
+            io.raise(Event::CouncilOutlived);
         }
         if let Some(place) = elsewhere {
-            emit.raise(Event::Claim { process: process_incarnation, place });
+            io.raise(Event::Claim { process: process_incarnation, place });
         }
-        emit.raise(Event::Correct { teller, place: address, later });
+        io.raise(Event::Correct { teller, place: address, later });
     }
 
     /// Sends this process's age to another process with the same name. The limit holds per process:
@@ -162,19 +157,18 @@ impl Admission {
         &mut self,
         process_incarnation: Incarnation,
         address: SocketAddr,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
         let is_time = |(to, at): (Incarnation, Instant)| {
-            to != process_incarnation || context.now - at >= CLAIM_EVERY
+            to != process_incarnation || io.now - at >= CLAIM_EVERY
         };
         if self.claimed_at.is_none_or(is_time) {
-            self.claimed_at = Some((process_incarnation, context.now));
+            self.claimed_at = Some((process_incarnation, io.now));
             let claim = Body::DuplicateName {
                 process_incarnation: process_incarnation.0,
-                age_ns: age(context).0,
+                age_ns: age(io).0,
             };
-            emit.send_to(context, context.me.id, Route::To(address), &claim);
+            io.send_to(io.me.id, Route::To(address), &claim);
         }
     }
 
@@ -216,31 +210,31 @@ fn is_later_than(other: Duration, process_incarnation: Incarnation, context: &Co
     }
 }
 
-fn take_no_part(from: SocketAddr, context: &Context, emit: &mut Emit) {
-    let (group, member) = (&context.config.name, &context.member);
+fn take_no_part(from: SocketAddr, io: &mut Io<'_>) {
+    let (group, member) = (&io.config.name, &io.member);
     tracing::error!(
         "a member called `{member}` of group `{group}` is there already, at {from}: taking no part; give one of the two another name"
     );
-    emit.counters.namesakes += 1;
-    emit.raise(Event::NameTaken(from));
+    io.emit.counters.namesakes += 1;
+    io.raise(Event::NameTaken(from));
 }
 
 /// Stops this process, because it was copied with its memory, as when a running virtual machine is
 /// cloned, and the copy has gone on. Voters take the two for one, and both hold the same tenure.
 /// Nothing is released: the copy may be working under it.
-fn stop_beside_a_copy(from: SocketAddr, context: &Context, emit: &mut Emit) {
-    let (group, member) = (&context.config.name, &context.member);
+fn stop_beside_a_copy(from: SocketAddr, io: &mut Io<'_>) {
+    let (group, member) = (&io.config.name, &io.member);
     tracing::error!(
         "group `{group}`: the process of `{member}` was copied while it ran, and the copy sends from {from}: this process no longer takes part; do not copy a running member"
     );
-    emit.counters.namesakes += 1;
-    emit.raise(Event::Copied(from));
+    io.emit.counters.namesakes += 1;
+    io.raise(Event::Copied(from));
 }
 
-fn complain(from: SocketAddr, context: &Context, emit: &mut Emit) {
-    emit.counters.namesakes += 1;
-    if emit.counters.namesakes.is_power_of_two() {
-        let (group, member) = (&context.config.name, &context.member);
+fn complain(from: SocketAddr, io: &mut Io<'_>) {
+    io.emit.counters.namesakes += 1;
+    if io.emit.counters.namesakes.is_power_of_two() {
+        let (group, member) = (&io.config.name, &io.member);
         tracing::error!(
             "another member called `{member}` of group `{group}` came up at {from}: it should stop by itself; give it another name"
         );

@@ -135,7 +135,7 @@ impl UnprovenSenders {
 
     /// Returns the addresses from which frames of a process came.
     pub(super) fn places_of(&self, sender: &Sender<'_>) -> impl Iterator<Item = SocketAddr> {
-        self.places(sender.id, sender.process_incarnation()).map(|it| it.0.2)
+        self.places(sender.id, sender.process_incarnation).map(|it| it.0.2)
     }
 
     /// Removes a process that is proven now. Returns its frames in order of arrival.

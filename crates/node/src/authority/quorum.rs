@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use hustings_protocol::tenure::{
-    Config, Held, Message, Refused, Request, Role, Saved, Tenure, TenureOutcome,
+    Config, Held, Message, Request, Role, Saved, Tenure, TenureOutcome,
 };
 use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -35,27 +35,17 @@ pub struct Kept {
     pub lock: Option<VoterLock>,
 }
 
-/// An action for the caller.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Act {
-    /// Sends to one member.
-    Send {
-        /// The receiver.
-        to: MemberId,
-        /// The encoded message.
-        message: Vec<u8>,
-    },
-    /// Too many voters refused. The value is one of the refusals.
-    Refused(Refused),
-}
+/// An action for the caller: a message to one member, or the report that too many voters refused.
+pub type Act = Effect<TenureOutcome>;
 
 /// One member's part in a quorum.
 pub struct Quorum {
-    voters: Vec<String>,
+    /// The names of the voters.
+    pub(super) voters: Vec<String>,
     /// The identity of the list of voters.
-    voters_id: u64,
+    pub(super) voters_id: u64,
     /// The longest tenure that it can ever have granted, if it votes.
-    longest_ttl: Option<Duration>,
+    pub(super) longest_ttl: Option<Duration>,
     driver: Driver<Tenure>,
     /// The disk; none if this member stores nothing, because it does not vote.
     disk: Option<Disk>,
@@ -65,7 +55,7 @@ pub struct Quorum {
     disk_patience: Duration,
     saving: Saving,
     /// Effects that wait for the disk.
-    line: VecDeque<Effect<TenureOutcome>>,
+    line: VecDeque<Act>,
     /// The fence of a tenure that is shown no longer, although it is not released yet.
     forfeited: Option<Fence>,
     lease_watch: watch::Sender<Option<Held>>,
@@ -115,26 +105,6 @@ impl Quorum {
         }
     }
 
-    /// The names of the voters.
-    pub(crate) fn voters(&self) -> &[String] {
-        &self.voters
-    }
-
-    /// The identity of the list of voters.
-    pub(crate) fn voters_id(&self) -> u64 {
-        self.voters_id
-    }
-
-    /// The longest tenure that it can ever have granted, if it votes.
-    pub(crate) fn longest_ttl(&self) -> Option<Duration> {
-        self.longest_ttl
-    }
-
-    /// The tenure that it shows, at `now`.
-    pub(crate) fn shown(&self, now: Instant) -> Option<Held> {
-        self.lease_watch.borrow().filter(|held| now < held.until)
-    }
-
     /// Stops showing the tenure that it holds.
     pub(crate) fn forfeit(&mut self, now: Instant) {
         let shown = self.lease_watch.borrow().map(|held| held.fence);
@@ -149,7 +119,7 @@ impl Quorum {
 
     /// The message that would release its tenure: see [`Tenure::last_word`].
     pub(crate) fn last_word(&self) -> Option<Message> {
-        self.driver.protocol().last_word()
+        self.driver.protocol.last_word()
     }
 
     /// True if the disk refused a write, or has not finished one for a ttl. Then no request of this
@@ -240,17 +210,14 @@ impl Quorum {
         acts
     }
 
-    fn carry_out(&mut self, now: Instant, effect: Effect<TenureOutcome>) -> Option<Act> {
+    fn carry_out(&mut self, now: Instant, effect: Act) -> Option<Act> {
         match (&mut self.saving, effect) {
             // A save contains all of a voter's state, so only the latest matters.
             (Saving::Refused { latest, .. }, Effect::Save(state)) => *latest = state,
             (Saving::Refused { .. }, Effect::Unicast { .. }) => {}
             (Saving::Done | Saving::Underway { .. }, Effect::Save(state)) => self.save(now, state),
-            (Saving::Done | Saving::Underway { .. }, Effect::Unicast { to, message }) => {
-                return Some(Act::Send { to, message });
-            }
-            (_, Effect::Report(TenureOutcome::Refused(refused))) => {
-                return Some(Act::Refused(refused));
+            (_, act @ (Effect::Unicast { .. } | Effect::Report(TenureOutcome::Refused(_)))) => {
+                return Some(act);
             }
             (_, Effect::Report(_)) => {} // `show` publishes the tenure
             (_, Effect::Multicast { .. } | Effect::Meet(_)) => {} // tenure has none
@@ -269,7 +236,7 @@ impl Quorum {
     /// Publishes the tenure that it holds. A loss is published at once. A gain is published only
     /// when this member's own promise, which is among the votes, is on disk.
     fn show(&self, now: Instant) {
-        let held = self.driver.protocol().holds(now);
+        let held = self.driver.protocol.holds(now);
         let held = held.filter(|held| Some(held.fence) != self.forfeited);
         if held.is_none() || matches!(self.saving, Saving::Done) {
             self.lease_watch.send_if_modified(|shown| {

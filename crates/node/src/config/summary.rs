@@ -46,10 +46,7 @@ impl GroupConfig {
     /// Describes the expected number of relaying members in a first round, and the length of that
     /// round.
     fn round_in_words(&self, config: probabilistic::Config) -> String {
-        let config = match self.goes_by_rumour() {
-            true => config.by_rumour(),
-            false => config,
-        };
+        let config = if self.goes_by_rumour() { config.by_rumour() } else { config };
         match self.target {
             Some(target) => {
                 let longest = config.round_time(u32::MAX);

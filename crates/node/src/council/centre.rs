@@ -20,8 +20,7 @@ use super::{COUNCILS_OWN, CentreStatus, ChamberStatus, MOST_RECORDED, Seated, Te
 use crate::driver::{Driver, ElectionDriver};
 use crate::identity::Incarnation;
 use crate::leadership::Peer;
-use crate::node::chance;
-use crate::peer_table::PeerTable;
+use crate::node::{Context, chance};
 
 /// The number of late replies from which they are no accident.
 const MANY_LATE: u64 = 8;
@@ -33,30 +32,21 @@ const MANY_LATE: u64 = 8;
 pub(crate) struct Calling {
     driver: Driver<Council>,
     me: Candidate,
-    group: String,
-    name: String,
     is_started: bool,
     listens_until: Option<Instant>,
     /// The session before this one, if a later one had to begin.
     former_session: Option<u64>,
     /// The last published number of confirmed seats, and whether elected hosts were waiting.
     news: (usize, bool),
-    gives_way_to: Option<Peer>,
-    held_elsewhere: Option<Peer>,
     /// The time since which each host holds its seat, by class.
     since: BTreeMap<(u16, MemberId), Instant>,
     /// The current round of each class, and the replies to it.
     rounds: BTreeMap<u16, Round>,
-    /// The number of rounds in all sessions.
-    feedbacks: u64,
-    replies: u64,
-    late: u64,
-    peak: u64,
-    changes: u64,
     /// The number of polls in a row with too few hosts.
     scarce: u64,
-    /// With public coins: the first rounds of this session.
-    record: Vec<council::Round>,
+    /// The status, without the facts that the driver knows: session, seats and waiting hosts. Its
+    /// counts are over all sessions. With public coins it records the first rounds of this session.
+    report: CentreStatus,
     watch: watch::Sender<CentreStatus>,
 }
 
@@ -71,70 +61,32 @@ struct Round {
 }
 
 impl Calling {
-    pub(super) fn new(
-        (group, name): (&str, &str),
-        me: Candidate,
-        config: Config,
-        incarnation: Incarnation,
-        now: Instant,
-    ) -> Self {
-        let driver = driver(me, config, incarnation);
+    pub(super) fn new(context: &Context, rules: Config) -> Self {
+        let (group, centre) = (context.config.name.clone(), context.member.clone());
         let centre = Self {
-            driver,
-            me,
-            group: group.to_owned(),
-            name: name.to_owned(),
+            driver: driver(context.me, rules, context.incarnation),
+            me: context.me,
             is_started: false,
             listens_until: None,
             former_session: None,
             news: (0, false),
-            gives_way_to: None,
-            held_elsewhere: None,
             since: BTreeMap::new(),
             rounds: BTreeMap::new(),
-            feedbacks: 0,
-            replies: 0,
-            late: 0,
-            peak: 0,
-            changes: 0,
             scarce: 0,
-            record: Vec::new(),
-            watch: watch::Sender::new(CentreStatus {
-                group: group.to_owned(),
-                centre: name.to_owned(),
-                session: incarnation.0,
-                chambers: Vec::new(),
-                is_settled: false,
-                rounds: 0,
-                replies: 0,
-                late: 0,
-                peak_replies: 0,
-                changes: 0,
-                gives_way_to: None,
-                held_elsewhere: None,
-                awaits: None,
-                record: Vec::new(),
-            }),
+            report: CentreStatus { group, centre, ..CentreStatus::default() },
+            watch: watch::Sender::default(),
         };
-        let nobody = PeerTable::default();
-        centre.publish(centre.status(now, |id| nobody.describe(id)));
+        centre.publish(context);
         centre
     }
 
     /// Returns the driver; `None` if the centre has stopped.
     pub(super) fn driver(&self) -> Option<&Driver<Council>> {
-        (!self.has_stopped()).then_some(&self.driver)
+        (!self.report.has_stopped()).then_some(&self.driver)
     }
 
     pub(super) fn driver_mut(&mut self) -> Option<&mut Driver<Council>> {
-        match self.has_stopped() {
-            false => Some(&mut self.driver),
-            true => None,
-        }
-    }
-
-    fn has_stopped(&self) -> bool {
-        self.gives_way_to.is_some() || self.held_elsewhere.is_some()
+        if self.report.has_stopped() { None } else { Some(&mut self.driver) }
     }
 
     fn yields(&self) -> bool {
@@ -145,8 +97,8 @@ impl Calling {
         self.watch.subscribe()
     }
 
-    pub(super) fn publish(&self, status: CentreStatus) {
-        self.watch.send_replace(status);
+    pub(super) fn publish(&self, context: &Context) {
+        self.watch.send_replace(self.status(context, context.now));
     }
 
     pub(super) fn start(&mut self, now: Instant) {
@@ -159,7 +111,7 @@ impl Calling {
         if let Some(lease) = lease {
             tracing::info!(
                 "group `{}`: calling hosts in {lease}, when the seats given by an earlier centre have run out",
-                self.group,
+                self.report.group,
             );
         }
         match self.yields() {
@@ -171,7 +123,7 @@ impl Calling {
     /// Starts when the listening time is over and no other centre was found.
     pub(super) fn start_if_due(&mut self, now: Instant) {
         let is_over = self.listens_until.take_if(|at| *at <= now).is_some();
-        if is_over && !self.has_stopped() {
+        if is_over && !self.report.has_stopped() {
             self.driver.start(now);
         }
     }
@@ -183,7 +135,7 @@ impl Calling {
         self.driver = driver(self.me, config, incarnation);
         self.since.clear();
         self.rounds.clear();
-        self.record.clear();
+        self.report.record.clear();
         if self.is_started && self.listens_until.is_none() {
             self.driver.start(now);
         }
@@ -195,7 +147,7 @@ impl Calling {
         let Message::Reply(reply) = message else {
             return None;
         };
-        let centre = self.driver.protocol().as_centre();
+        let centre = self.driver.protocol.as_centre();
         centre.and_then(|it| it.fault_of(from, reply, self.driver.config()))
     }
 
@@ -213,8 +165,8 @@ impl Calling {
     }
 
     fn note_reply(&mut self, from: MemberId, reply: &Reply) {
-        self.replies += 1;
-        let centre = self.driver.protocol().as_centre();
+        self.report.replies += 1;
+        let centre = self.driver.protocol.as_centre();
         let under_way = centre.and_then(|it| it.polling(reply.class));
         let is_in_time = reply.session == self.session() && under_way == Some(reply.round);
         // A host that does not know of its seat yet replies, and is not counted.
@@ -223,41 +175,39 @@ impl Calling {
         if let Some(round) = self.rounds.get_mut(&reply.class) {
             round.replies += u64::from(is_in_time && !is_passed_over);
             round.burst += 1;
-            self.peak = self.peak.max(round.burst);
+            self.report.peak_replies = self.report.peak_replies.max(round.burst);
         }
         if !is_in_time {
             self.note_late();
         }
         if reply.session == self.session() && !is_passed_over {
             let voice = Voice { host: from, draws: reply.draws, number: reply.number };
-            write_down(&mut self.record, reply, voice, under_way);
+            write_down(&mut self.report.record, reply, voice, under_way);
         }
     }
 
     /// Stops if a host holds a seat that this centre has not given, and this centre yields.
     fn note_foreign_seat(&mut self, session: u64, holder: &Peer) {
         let is_own = session == self.session() || Some(session) == self.former_session;
-        if is_own || !self.yields() || self.has_stopped() {
+        if is_own || !self.yields() || self.report.has_stopped() {
             return;
         }
         tracing::error!(
             "group `{}`: `{}` holds a seat of another centre: this centre stops; a group has one centre",
-            self.group,
+            self.report.group,
             holder.name
         );
-        self.held_elsewhere = Some(holder.clone());
+        self.report.held_elsewhere = Some(holder.clone());
         self.since.clear();
     }
 
     fn note_late(&mut self) {
-        self.late += 1;
-        if self.late >= MANY_LATE && self.late.is_power_of_two() {
+        self.report.late += 1;
+        if self.report.late >= MANY_LATE && self.report.late.is_power_of_two() {
+            let (CentreStatus { group, late, replies, .. }, round) =
+                (&self.report, self.driver.config().round);
             tracing::warn!(
-                "group `{}`: {} replies of {} came after the end of their round of {}: their hosts are not elected, and elections take longer; choose a longer round",
-                self.group,
-                self.late,
-                self.replies,
-                self.driver.config().round
+                "group `{group}`: {late} replies of {replies} came after the end of their round of {round}: their hosts are not elected, and elections take longer; choose a longer round"
             );
         }
     }
@@ -272,10 +222,10 @@ impl Calling {
     }
 
     fn note_feedback(&mut self, now: Instant, feedback: &Feedback) {
-        self.feedbacks += 1;
+        self.report.rounds += 1;
         let is_public = self.driver.config().coin != Coin::Private;
-        if is_public && self.record.len() < MOST_RECORDED {
-            self.record.push(council::Round {
+        if is_public && self.report.record.len() < MOST_RECORDED {
+            self.report.record.push(council::Round {
                 feedback: *feedback,
                 replies: Vec::new(),
                 late: Vec::new(),
@@ -285,18 +235,14 @@ impl Calling {
         let continues = feedback.base != 0 && feedback.base + 1 == feedback.round;
         let content = WireBits::decode(feedback.word, config.algorithm, continues);
         let is_poll = content.is_some_and(|it| it.reset && it.count == 0);
-        let centre = self.driver.protocol().as_centre();
+        let centre = self.driver.protocol.as_centre();
         let lasts = centre.map_or(config.round, |it| it.waits(config.round));
         let polled_until = is_poll.then(|| now + lasts);
+        let (group, Feedback { class, round, seated, .. }) = (&self.report.group, feedback);
         tracing::debug!(
-            "group `{}`: round {} of class {}: {content:?}, {} seated",
-            self.group,
-            feedback.round,
-            feedback.class,
-            feedback.seated
+            "group `{group}`: round {round} of class {class}: {content:?}, {seated} seated"
         );
-        let round = Round { polled_until, replies: 0, burst: 0 };
-        self.rounds.insert(feedback.class, round);
+        self.rounds.insert(*class, Round { polled_until, replies: 0, burst: 0 });
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
@@ -305,7 +251,7 @@ impl Calling {
     }
 
     /// Warns if a poll of all hosts has ended with too few.
-    pub(super) fn look(&mut self, now: Instant, group: &str) {
+    pub(super) fn look(&mut self, now: Instant) {
         let over: Vec<(u16, Instant, u64)> = self
             .rounds
             .iter_mut()
@@ -350,6 +296,7 @@ impl Calling {
                     false => "Calling again, after pauses that grow up to a minute",
                     true => "Calling again",
                 };
+                let group = &self.report.group;
                 tracing::warn!("group `{group}`{of_class}: {hint}. {goes_on}");
             }
         }
@@ -359,7 +306,7 @@ impl Calling {
     /// its seat, or elected hosts began or ceased to wait, or the centre stopped because of a
     /// foreign seat.
     pub(super) fn has_news(&mut self, now: Instant) -> bool {
-        let centre = self.driver.protocol().as_centre();
+        let centre = self.driver.protocol.as_centre();
         let holders = centre.into_iter().flat_map(Centre::holders);
         let confirmed = holders.filter(|it| self.is_sure_of(it, now)).count();
         let is_waiting = centre.and_then(Centre::awaits).is_some();
@@ -367,11 +314,11 @@ impl Calling {
         if is_waiting && !before.1 {
             tracing::info!(
                 "group `{}`: a council is elected, and takes its seats when longer seats given by another centre have run out",
-                self.group
+                self.report.group
             );
         }
         let has_stopped =
-            self.held_elsewhere.is_some() && self.watch.borrow().held_elsewhere.is_none();
+            self.report.held_elsewhere.is_some() && self.watch.borrow().held_elsewhere.is_none();
         before.0 < confirmed || before.1 != is_waiting || has_stopped
     }
 
@@ -384,14 +331,15 @@ impl Calling {
     }
 
     /// Handles a change of the council.
-    pub(super) fn note(&mut self, now: Instant, change: Change, group: &str) {
-        self.changes += 1;
-        let holders = self.driver.protocol().as_centre();
+    pub(super) fn note(&mut self, now: Instant, change: Change) {
+        self.report.changes += 1;
+        let holders = self.driver.protocol.as_centre();
         let seated: Vec<(u16, MemberId)> = holders.into_iter().flat_map(Centre::seats).collect();
         self.since.retain(|it, _| seated.contains(it));
         for it in seated {
             self.since.entry(it).or_insert(now);
         }
+        let group = &self.report.group;
         match change {
             Change::Filled(Size { class, seats, .. }) => {
                 tracing::info!("group `{group}`: {seats} seats of class {class} are filled");
@@ -408,22 +356,18 @@ impl Calling {
     /// Handles another centre. Returns true if this one gives way to it. A centre that yields gives
     /// way to one that does not. Of two that do not yield, the earlier one gives way; of two that
     /// yield, the later one.
-    pub(super) fn meet(
-        &mut self,
-        other: Peer,
-        (message, other_yields): (&Message, bool),
-        group: &str,
-    ) -> bool {
+    pub(super) fn meet(&mut self, other: Peer, message: &Message, other_yields: bool) -> bool {
         let session = match message {
             Message::Feedback(it) => it.session,
             Message::Standing(it) => it.session,
             Message::Seat(it) => it.session,
             Message::Reply(_) | Message::Present(_) | Message::Farewell(_) => return false,
         };
-        if self.has_stopped() {
+        if self.report.has_stopped() {
             return false;
         }
         let is_later = (session, other.id) > (self.session(), self.me.id);
+        let group = &self.report.group;
         let gives_way = match (self.yields(), other_yields) {
             (false, false) => is_later,
             (true, false) => true,
@@ -439,7 +383,7 @@ impl Calling {
                 "group `{group}`: another centre, `{}`, {when}: this centre stops; a group has one centre",
                 other.name
             );
-            self.gives_way_to = Some(other);
+            self.report.gives_way_to = Some(other);
             self.since.clear();
         } else {
             tracing::warn!(
@@ -457,16 +401,16 @@ impl Calling {
     }
 
     fn session(&self) -> u64 {
-        let centre = self.driver.protocol().as_centre();
+        let centre = self.driver.protocol.as_centre();
         centre.map_or(0, Centre::session)
     }
 
-    pub(super) fn status(&self, now: Instant, describe: impl Fn(MemberId) -> Peer) -> CentreStatus {
+    pub(super) fn status(&self, context: &Context, now: Instant) -> CentreStatus {
         let config = self.driver.config();
         let lasts = config.lease.map(|it| it.lasts);
-        let centre = self.driver.protocol().as_centre();
+        let centre = self.driver.protocol.as_centre();
         let holders = || {
-            let centre = centre.filter(|_| !self.has_stopped());
+            let centre = centre.filter(|_| !self.report.has_stopped());
             centre.into_iter().flat_map(Centre::holders)
         };
         let chambers = (0..).zip(&config.chambers);
@@ -474,7 +418,7 @@ impl Calling {
             let of_class = holders().filter(|it| it.class == class);
             let seats = of_class.map(|it| Seated {
                 place: it.place,
-                member: describe(it.member),
+                member: context.describe(it.member),
                 since: *self.since.get(&(class, it.member)).unwrap_or(&now),
                 heard: it.heard,
                 confirmed: self.is_sure_of(&it, now),
@@ -488,20 +432,11 @@ impl Calling {
             }
         });
         CentreStatus {
-            group: self.group.clone(),
-            centre: self.name.clone(),
             session: self.session(),
             chambers: chambers.collect(),
             is_settled: centre.is_some_and(Centre::is_settled),
-            rounds: self.feedbacks,
-            replies: self.replies,
-            late: self.late,
-            peak_replies: self.peak,
-            changes: self.changes,
-            gives_way_to: self.gives_way_to.clone(),
-            held_elsewhere: self.held_elsewhere.clone(),
             awaits: centre.and_then(Centre::awaits).map(|until| until - now),
-            record: self.record.clone(),
+            ..self.report.clone()
         }
     }
 }

@@ -42,9 +42,7 @@ pub enum CouncilPart {
 impl CouncilPart {
     /// A host in a group with one class.
     pub const HOST: Self = Self::Host { class: 0, centre: None };
-}
 
-impl CouncilPart {
     /// A short description for people.
     pub(crate) fn sentence(&self) -> String {
         match self {
@@ -187,27 +185,18 @@ fn code(algorithm: Algorithm) -> (u8, u8) {
     }
 }
 
-fn algorithm(code: (u8, u8)) -> Option<Algorithm> {
-    Some(match code {
-        (0, 0) => Algorithm::Naive,
-        (1, 0) => Algorithm::Basic,
-        (2, 0) => Algorithm::SkipReset,
-        (3, flags @ 0..=3) => {
-            let pick = match flags >> 1 {
-                0 => Pick::SmallestOvershoot,
-                _ => Pick::First,
-            };
-            let reset = match flags & 1 {
-                0 => Reset::Skipped,
-                _ => Reset::Polled,
-            };
-            Algorithm::Choice(pick, reset)
-        }
-        (4, depth) => Algorithm::History { depth },
-        (5, 0) => Algorithm::Priority,
-        (6, 0) => Algorithm::Bolot,
-        _ => return None,
-    })
+/// The algorithm with this [`code`].
+fn algorithm(known: (u8, u8)) -> Option<Algorithm> {
+    let picks = [Pick::SmallestOvershoot, Pick::First];
+    let choices = picks.into_iter().flat_map(|pick| {
+        [Reset::Skipped, Reset::Polled].map(|reset| Algorithm::Choice(pick, reset))
+    });
+    let history = Algorithm::History { depth: known.1 };
+    [Algorithm::Naive, Algorithm::Basic, Algorithm::SkipReset, history]
+        .into_iter()
+        .chain([Algorithm::Priority, Algorithm::Bolot])
+        .chain(choices)
+        .find(|it| code(*it) == known)
 }
 
 /// The status of a council, as one member reports it.
@@ -247,7 +236,7 @@ pub struct SeatStatus {
 }
 
 /// A council, as its centre knows it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CentreStatus {
     /// The group's name.
     pub group: String,

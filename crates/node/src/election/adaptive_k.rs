@@ -133,8 +133,8 @@ impl AdaptiveK {
     fn watch_over(&mut self, context: &Context) {
         let watched = match context.members.get() {
             None => 0,
-            Some(whole @ Membership::Whole(_)) => whole.count(),
-            Some(Membership::Partial(_)) => usize::from(context.nominee.is_some()),
+            Some(view) if view.partial_view().is_some() => usize::from(context.nominee.is_some()),
+            Some(whole) => whole.candidates().len(),
         };
         self.churn_estimate.watch(context.now, watched);
     }
@@ -171,28 +171,18 @@ impl AdaptiveK {
         let membership = context.members.get()?;
         let unicast_loss = membership.loss().unwrap_or(LOSS);
         let crash = self.crash(context).unwrap_or(0.0);
-        let Some(partial_view) = membership.partial_view() else {
-            return Some(AdaptiveKInputs {
-                size: membership.count() as u64 + 1,
-                crash,
-                unicast_loss,
-                multicast_loss: unicast_loss, // or as many unicasts
-                meeting: 1.0,
-            });
+        let partial_view = membership.partial_view();
+        let size = partial_view.map(PartialView::size_or_view);
+        let size = size.unwrap_or_else(|| membership.candidates().len() as u64 + 1);
+        let goes_by_gossip = partial_view.is_some() && !context.reach.has_multicast();
+        let multicast_loss = match goes_by_gossip {
+            // It misses a member if no relay chooses it. The repair takes longer than a round.
+            true => (-FAN_OUT * (1.0 - unicast_loss)).exp(),
+            false => unicast_loss, // by multicast, or by as many unicasts
         };
-        // Gossip misses a member if no relay chooses it. The repair takes longer than a round.
-        let multicast_loss = match context.reach.multicast() {
-            Some(_) => unicast_loss,
-            None => (-FAN_OUT * (1.0 - unicast_loss)).exp(),
-        };
-        Some(AdaptiveKInputs {
-            size: partial_view.size_or_view(),
-            crash,
-            unicast_loss,
-            multicast_loss,
-            // Each relay broadcasts itself, and its receivers know it.
-            meeting: 1.0 - multicast_loss,
-        })
+        // With a partial view each relay broadcasts itself, and its receivers know it.
+        let meeting = partial_view.map_or(1.0, |_| 1.0 - multicast_loss);
+        Some(AdaptiveKInputs { size, crash, unicast_loss, multicast_loss, meeting })
     }
 }
 

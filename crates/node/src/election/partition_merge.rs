@@ -18,7 +18,7 @@ use hustings_protocol::{Candidate, Duration, Instant, MemberId, ViewChange};
 
 use crate::driver::ElectionDriver;
 use crate::frame::Body;
-use crate::node::{Admitted, Context, Emit, Event, Route};
+use crate::node::{Admitted, Context, Event, Io, Route};
 
 /// Times in announcement intervals: for the followers' answers; for the leader's wait; for which a
 /// follower holds back a rival's messages; and for which a count is valid.
@@ -32,6 +32,7 @@ const LEAST_WAIT: Duration = Duration::from_millis(5);
 const MOST_RIVALS: usize = 16;
 
 /// A member's state in the merge of partitions.
+#[derive(Default)]
 pub(super) struct PartitionMerge {
     announce: Duration,
     /// The number of members behind its leader, possibly itself, as the leader knows it; `None`
@@ -51,8 +52,8 @@ pub(super) struct PartitionMerge {
 struct MergeRound {
     /// The time until which rivals' messages are held back.
     holds_until: Option<Instant>,
-    /// The last message of each rival.
-    held: BTreeMap<MemberId, HeldMessage>,
+    /// The last message of each rival, and the number of followers that it claims.
+    held: BTreeMap<MemberId, (u16, Vec<u8>)>,
     /// The number of the frame that called the followers, if this member leads.
     call: Option<u64>,
     /// The followers that answered.
@@ -60,23 +61,10 @@ struct MergeRound {
     ends: Instant,
 }
 
-/// A rival's message.
-struct HeldMessage {
-    follower_count: u16,
-    message: Vec<u8>,
-}
-
 impl PartitionMerge {
     /// Creates the state for a group whose leaders announce themselves every `announce`.
     pub(super) fn new(announce: Duration) -> Self {
-        Self {
-            announce,
-            follower_count: None,
-            merge_round: None,
-            answer: None,
-            gives_way: false,
-            logged_rival: None,
-        }
+        Self { announce, ..Self::default() }
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
@@ -96,7 +84,7 @@ impl PartitionMerge {
         if let Some(merge_round) = &mut self.merge_round
             && merge_round.call.is_none()
             && self.follower_count.is_some_and(has_counted)
-            && merge_round.held.values().any(|held| has_counted(held.follower_count))
+            && merge_round.held.values().any(|(claimed, _)| has_counted(*claimed))
         {
             merge_round.let_go(now);
         }
@@ -117,30 +105,29 @@ impl PartitionMerge {
         &mut self,
         (from, message): (MemberId, &[u8]),
         driver: &dyn ElectionDriver,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) -> bool {
-        let Some(leader) = context.nominee else {
+        let Some(leader) = io.nominee else {
             return false;
         };
         let follower_count = driver.follower_count(message);
         if leader == from {
             self.follower_count = follower_count;
-            self.hurry(context.now);
+            self.hurry(io.now);
             return false;
         }
         let (Some(_), Some(follower_count)) = (self.follower_count, follower_count) else {
             return false;
         };
         if self.merge_round.is_none() {
-            self.begin_round(from, context, emit);
+            self.begin_round(from, io);
         }
         let Some(round) = self.merge_round.as_mut().filter(|it| it.holds_until.is_some()) else {
             return false;
         };
         if round.held.len() < MOST_RIVALS || round.held.contains_key(&from) {
-            round.held.insert(from, HeldMessage { follower_count, message: message.to_vec() });
-            self.hurry(context.now);
+            round.held.insert(from, (follower_count, message.to_vec()));
+            self.hurry(io.now);
         }
         true
     }
@@ -157,29 +144,25 @@ impl PartitionMerge {
         }
     }
 
-    fn begin_round(&mut self, rival: MemberId, context: &Context, emit: &mut Emit) {
-        let leads = context.is_nominee();
-        let wait = match leads {
-            true => self.intervals(LEADER_WAITS),
-            false => self.intervals(FOLLOWER_WAITS),
-        };
+    fn begin_round(&mut self, rival: MemberId, io: &mut Io<'_>) {
+        let leads = io.is_nominee();
+        let wait = self.intervals(if leads { LEADER_WAITS } else { FOLLOWER_WAITS });
         self.merge_round = Some(MergeRound {
-            holds_until: Some(context.now + wait.max(LEAST_WAIT)),
+            holds_until: Some(io.now + wait.max(LEAST_WAIT)),
             held: BTreeMap::new(),
-            call: leads.then_some(emit.number()),
+            call: leads.then_some(io.number()),
             followers: BTreeSet::new(),
-            ends: context.now + self.intervals(COUNT_LASTS).max(LEAST_WAIT * 3),
+            ends: io.now + self.intervals(COUNT_LASTS).max(LEAST_WAIT * 3),
         });
         if leads {
             if self.logged_rival.replace(rival) != Some(rival) {
+                let (group, name) = (&io.config.name, io.peers.describe(rival).name);
                 tracing::info!(
-                    "group `{}`: `{}` leads too: counting the followers of this member",
-                    context.config.name,
-                    context.peers.describe(rival).name
+                    "group `{group}`: `{name}` leads too: counting the followers of this member"
                 );
             }
             let within_ns = self.intervals(ANSWER_WITHIN).0;
-            emit.broadcast(context, &Body::CountFollowers { within_ns });
+            io.broadcast(&Body::CountFollowers { within_ns });
         }
     }
 
@@ -217,35 +200,30 @@ impl PartitionMerge {
     }
 
     /// Tells the followers that this member no longer leads, if that has happened.
-    pub(super) fn give_way(&mut self, context: &Context, emit: &mut Emit) {
+    pub(super) fn give_way(&mut self, io: &mut Io<'_>) {
         if std::mem::take(&mut self.gives_way) {
-            emit.broadcast(context, &Body::Yield);
+            io.broadcast(&Body::Yield);
         }
     }
 
     /// Answers the leader, releases held messages, and drops an expired count.
-    pub(super) fn on_timeout(
-        &mut self,
-        driver: &mut dyn ElectionDriver,
-        context: &Context,
-        emit: &mut Emit,
-    ) {
-        let answer = self.answer.take_if(|(at, _)| *at <= context.now);
+    pub(super) fn on_timeout(&mut self, driver: &mut dyn ElectionDriver, io: &mut Io<'_>) {
+        let answer = self.answer.take_if(|(at, _)| *at <= io.now);
         let mut held = BTreeMap::new();
         if let Some(round) = &mut self.merge_round
-            && round.holds_until.take_if(|until| *until <= context.now).is_some()
+            && round.holds_until.take_if(|until| *until <= io.now).is_some()
         {
             held = std::mem::take(&mut round.held);
         }
-        if self.merge_round.as_ref().is_some_and(|it| it.ends <= context.now) {
+        if self.merge_round.as_ref().is_some_and(|it| it.ends <= io.now) {
             self.forget_followers(driver);
         }
-        if let (Some((_, call)), Some((leader, address))) = (answer, context.leader_elsewhere()) {
-            let follow = Body::Follows { priority: context.me.priority, call };
-            emit.send_to(context, leader, Route::To(address), &follow);
+        if let (Some((_, call)), Some((leader, address))) = (answer, io.leader_elsewhere()) {
+            let follow = Body::Follows { priority: io.me.priority, call };
+            io.send_to(leader, Route::To(address), &follow);
         }
-        for (from, held) in held {
-            emit.raise(Event::HeldBack { from, message: held.message });
+        for (from, (_, message)) in held {
+            io.raise(Event::HeldBack { from, message });
         }
     }
 

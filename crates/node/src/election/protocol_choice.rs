@@ -13,25 +13,24 @@ use hustings_protocol::bully::Bully;
 use hustings_protocol::chang_roberts::ChangRoberts;
 use hustings_protocol::modified_ring::ModifiedRing;
 use hustings_protocol::probabilistic::{Probabilistic, Request};
-use hustings_protocol::{Candidate, Duration, Instant, MemberId, Priority, ViewChange};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use hustings_protocol::{Candidate, Duration, Priority};
 
 use crate::config::ProtocolConfig;
-use crate::driver::{Driver, Effect, ElectionDriver, Hint};
+use crate::driver::{Driver, ElectionDriver, Hint};
+use crate::node::Context;
 use crate::record::Recorder;
-use crate::seal::Rejected;
 
-/// The driver of member `me`. `incarnations_before` counts its earlier incarnations.
-pub(super) fn driver(
-    protocol: ProtocolConfig,
-    me: Candidate,
-    rng: Xoshiro256PlusPlus,
-    incarnations_before: u32,
-    recorder: Option<Recorder>,
-) -> Box<dyn ElectionDriver> {
-    match protocol {
+/// The election driver of a member; an observer if the member may not lead.
+pub(super) fn driver(context: &Context, recorder: Option<Recorder>) -> Box<dyn ElectionDriver> {
+    if !context.config.campaigns
+        && let Some(observer) = observer(context, recorder.clone())
+    {
+        return observer;
+    }
+    let (me, rng) = (context.me, context.rng());
+    match context.config.protocol {
         ProtocolConfig::Announce(config) => {
-            let announce = Announce::new(Some(incarnations_before));
+            let announce = Announce::new(Some(context.incarnation.incarnations_before()));
             let driver = Driver::new(me, announce, config, rng, recorder);
             Box::new(measured(driver))
         }
@@ -45,67 +44,36 @@ pub(super) fn driver(
             Box::new(Driver::new(me, ModifiedRing::new(), config, rng, recorder))
         }
         ProtocolConfig::Probabilistic(config) => {
-            let member = Probabilistic::new();
-            let driver = Driver::new(me, member, config, rng, recorder);
-            Box::new(driver.with_hints(|hint| match hint {
+            let mut driver = Driver::new(me, Probabilistic::new(), config, rng, recorder);
+            driver.hint_to_request = Some(|hint| match hint {
                 Hint::GroupSize(size) => Request::GroupSize(size),
                 Hint::FirstK(k) => Request::FirstK(k),
-            }))
+            });
+            Box::new(driver)
         }
         ProtocolConfig::NoElection => Box::new(Nothing),
     }
 }
 
 /// Lets the driver read what the announce family measures and claims.
-fn measured(driver: Driver<Announce>) -> Driver<Announce> {
-    driver.measuring(Announce::measured_loss).counting_followers(announce::Message::follower_count)
+fn measured(mut driver: Driver<Announce>) -> Driver<Announce> {
+    driver.measures = Some(Announce::measured_loss);
+    driver.counts_followers = Some(announce::Message::follower_count);
+    driver
 }
 
 /// The driver of a member of a group without elections.
 struct Nothing;
 
-impl ElectionDriver for Nothing {
-    fn start(&mut self, _: Instant) {}
-
-    fn receive(&mut self, _: Instant, _: MemberId, _: &[u8]) -> Result<(), Rejected> {
-        Ok(())
-    }
-
-    fn follower_count(&self, _: &[u8]) -> Option<u16> {
-        None
-    }
-
-    fn view_changed(&mut self, _: Instant, _: ViewChange) {}
-
-    fn count(&mut self, _: ViewChange) {}
-
-    fn hint(&mut self, _: Instant, _: Hint) {}
-
-    fn pass(&mut self, _: Instant) {}
-
-    fn due(&self) -> Option<Instant> {
-        None
-    }
-
-    fn leave(&mut self, _: Instant) {}
-
-    fn measured_loss(&self) -> Option<f64> {
-        None
-    }
-
-    fn take_effects(&mut self) -> Vec<Effect> {
-        Vec::new()
-    }
-}
+impl ElectionDriver for Nothing {}
 
 /// The driver of an observer: it follows the leader and never stands. None if the protocol does not
 /// allow a member to follow without taking part.
 pub(super) fn observer(
-    protocol: ProtocolConfig,
-    rng: Xoshiro256PlusPlus,
+    context: &Context,
     recorder: Option<Recorder>,
 ) -> Option<Box<dyn ElectionDriver>> {
-    match protocol {
+    match context.config.protocol {
         ProtocolConfig::Announce(config) => {
             // The worst candidate of all, which wakes up last of all: never.
             let nobody = Candidate::new(u64::MAX, 0);
@@ -127,7 +95,8 @@ pub(super) fn observer(
                 farewell: Repeat::Times(0),
                 ..config
             };
-            let driver = Driver::new(nobody, Announce::new(None), config, rng, recorder);
+            let (observer, rng) = (Announce::new(None), context.rng());
+            let driver = Driver::new(nobody, observer, config, rng, recorder);
             Some(Box::new(measured(driver)))
         }
         ProtocolConfig::Bully(_)

@@ -25,7 +25,7 @@ use hustings_protocol::{Duration, Instant, MemberId};
 
 use crate::frame::Body;
 use crate::node::health::CUT_OFF_AFTER;
-use crate::node::{Context, Emit, Event, Route};
+use crate::node::{Context, Event, Io, Route};
 use crate::peer_table::{PeerInfo, Unanswered};
 use crate::tenure::REACHED_WITHIN;
 
@@ -49,12 +49,12 @@ impl Isolation {
     }
 
     /// Checks from now on, unless the election names another member or the group has no election.
-    pub(super) fn watch(&mut self, context: &Context, emit: &mut Emit) {
-        let follows = context.nominee.is_some_and(|id| id != context.me.id);
-        let looks = !follows && !context.config.protocol.is_none();
-        self.look_at = looks.then(|| context.now + LOOK_EVERY);
+    pub(super) fn watch(&mut self, io: &mut Io<'_>) {
+        let follows = io.nominee.is_some_and(|id| id != io.me.id);
+        let looks = !follows && !io.config.protocol.is_none();
+        self.look_at = looks.then(|| io.now + LOOK_EVERY);
         if !looks {
-            emit.raise(Event::PeersAskedNoMore);
+            io.raise(Event::PeersAskedNoMore);
         }
     }
 
@@ -64,13 +64,13 @@ impl Isolation {
     ///   likely to be up.
     /// - It also pings, in turn, one of the members that have long been silent.
     /// - After twice [`LOOK_EVERY`] without a frame, the turn goes through all known members.
-    pub(super) fn on_timeout(&mut self, context: &Context, emit: &mut Emit) {
-        let now = context.now;
+    pub(super) fn on_timeout(&mut self, io: &mut Io<'_>) {
+        let now = io.now;
         if self.look_at.take_if(|at| *at <= now).is_none() {
             return;
         }
         self.look_at = Some(now + LOOK_EVERY);
-        let known: Vec<(MemberId, &PeerInfo)> = context.peers.iter().collect();
+        let known: Vec<(MemberId, &PeerInfo)> = io.context.peers.iter().collect();
         let Some(latest) = known.iter().max_by_key(|it| it.1.heard) else {
             return;
         };
@@ -80,7 +80,7 @@ impl Isolation {
             asked.push((latest.0, latest.1.address));
         }
         let asks_all = silence >= LOOK_EVERY * 2;
-        let asks_silent = context.members.get().is_none();
+        let asks_silent = io.members.get().is_none();
         let is_asked = |it: &&(MemberId, &PeerInfo)| {
             asks_all || asks_silent && now - it.1.heard >= REACHED_WITHIN
         };
@@ -92,13 +92,13 @@ impl Isolation {
         }
         asked.dedup();
         if asks_silent && silence < CUT_OFF_AFTER {
-            let lost = known.iter().filter(|it| is_lost(it.0, it.1, context));
-            lost.for_each(|it| emit.raise(Event::PeerLost(it.0)));
+            let lost = known.iter().filter(|it| is_lost(it.0, it.1, io.context));
+            lost.for_each(|it| io.raise(Event::PeerLost(it.0)));
         }
         for (id, address) in asked {
-            emit.raise(Event::PeerAsked(id));
-            if let Some(challenge) = emit.entropy.next() {
-                emit.send_to(context, id, Route::To(address), &Body::Ping { challenge });
+            io.raise(Event::PeerAsked(id));
+            if let Some(challenge) = io.emit.entropy.next() {
+                io.send_to(id, Route::To(address), &Body::Ping { challenge });
             }
         }
     }

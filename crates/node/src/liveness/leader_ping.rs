@@ -9,7 +9,8 @@
 
 use hustings_protocol::{Duration, Instant, MemberId};
 
-use crate::node::{Context, Emit};
+use super::Liveness;
+use crate::node::{Context, Io};
 
 /// A live leader answers within this many round trips, and within [`LEAST_WAIT`] at least.
 const ROUND_TRIPS: u64 = 2;
@@ -17,62 +18,35 @@ const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 /// The open ping, before the leader is taken to be dead.
 pub(super) struct LeaderPing {
-    of: MemberId,
+    pub(super) of: MemberId,
     /// The number that the answer must contain.
-    challenge: u64,
-    until: Instant,
+    pub(super) challenge: u64,
+    pub(super) until: Instant,
 }
 
-impl LeaderPing {
-    pub(super) fn of(&self) -> MemberId {
-        self.of
+impl Liveness {
+    /// Pings the leader `id`, whose host refuses connections after `round_trip`, unless that was
+    /// done.
+    pub(super) fn begin_ping(&mut self, id: MemberId, round_trip: Duration, io: &mut Io<'_>) {
+        if let Some((leader, address)) = io.leader_elsewhere()
+            && leader == id
+            && self.ping.as_ref().is_none_or(|it| it.of != id)
+            && let Some(challenge) = io.emit.entropy.next()
+        {
+            let until = io.now + (round_trip * ROUND_TRIPS).max(LEAST_WAIT);
+            self.ping = Some(LeaderPing { of: id, challenge, until });
+            io.ping_at(id, address, challenge);
+        }
     }
 
-    pub(super) fn due(&self) -> Instant {
-        self.until
+    /// Notes that `from` answered a challenge. Returns true if it was the open ping's.
+    pub(super) fn ends_ping(&mut self, from: MemberId, challenge: u64, context: &Context) -> bool {
+        let is_it = |it: &mut LeaderPing| it.of == from && it.challenge == challenge;
+        let ended = self.ping.take_if(is_it).is_some();
+        if ended {
+            let group = &context.config.name;
+            tracing::debug!("group `{group}`: {from:?} refuses connections, but answers a ping");
+        }
+        ended
     }
-
-    pub(super) fn is_over(&self, now: Instant) -> bool {
-        self.until <= now
-    }
-
-    #[cfg(test)]
-    pub(super) fn challenge(&self) -> u64 {
-        self.challenge
-    }
-}
-
-/// Pings the leader `id`, whose host refuses connections after `round_trip`, unless that was done.
-pub(super) fn begin(
-    ping: &mut Option<LeaderPing>,
-    id: MemberId,
-    round_trip: Duration,
-    context: &Context,
-    emit: &mut Emit,
-) {
-    let leader = context.leader_elsewhere().filter(|(leader, _)| *leader == id);
-    if let Some((_, address)) = leader
-        && ping.as_ref().is_none_or(|it| it.of != id)
-        && let Some(challenge) = emit.entropy.next()
-    {
-        let until = context.now + (round_trip * ROUND_TRIPS).max(LEAST_WAIT);
-        *ping = Some(LeaderPing { of: id, challenge, until });
-        emit.ping_at(context, id, address, challenge);
-    }
-}
-
-/// Notes that `from` answered a challenge. Returns true if it was the open ping's.
-pub(super) fn ends(
-    ping: &mut Option<LeaderPing>,
-    from: MemberId,
-    challenge: u64,
-    context: &Context,
-) -> bool {
-    let is_it = |it: &mut LeaderPing| it.of == from && it.challenge == challenge;
-    let ended = ping.take_if(is_it).is_some();
-    if ended {
-        let group = &context.config.name;
-        tracing::debug!("group `{group}`: {from:?} refuses connections, but answers a ping");
-    }
-    ended
 }

@@ -22,7 +22,7 @@ use crate::config::ProtocolConfig;
 use crate::frame::Body;
 use crate::identity::Incarnation;
 use crate::membership::PartialView;
-use crate::node::{Admitted, Context, Emit, Event, Route};
+use crate::node::{Admitted, Context, Event, Io, Route};
 
 /// The time to wait for an answer: this many message bounds, but at least [`LEAST_WAIT`] for busy
 /// hosts.
@@ -81,16 +81,12 @@ struct DownReport {
     until: Instant,
 }
 
+/// News for all that is sent again.
 struct Repeat {
-    what: News,
+    /// [`Body::Dead`] or [`Body::Alive`].
+    news: Body<'static>,
     times: u8,
     at: Instant,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum News {
-    Dead { of: MemberId, incarnation: Incarnation },
-    Alive,
 }
 
 impl LeaderProbe {
@@ -116,37 +112,37 @@ impl LeaderProbe {
         times.chain(reports).chain(repeats).min()
     }
 
-    /// Returns the time of this member's next turn, of `size` members. The turns of all of them
-    /// follow each other at random.
-    fn turn(&mut self, now: Instant, size: u64) -> Instant {
-        let uniform = ((self.rng.next_u64() >> 11) as f64 + 1.0) * 2f64.powi(-53);
-        now + self.every.mul_f64(-uniform.ln() * size as f64)
+    /// Sends news to all, now and a few times later.
+    fn spread(&mut self, news: Body<'static>, io: &mut Io<'_>) {
+        io.broadcast(&news);
+        self.repeats.push(Repeat { news, times: TIMES - 1, at: io.now + self.spread });
     }
 
-    fn repeat_later(&mut self, what: News, now: Instant) {
-        self.repeats.push(Repeat { what, times: TIMES - 1, at: now + self.spread });
+    /// True if it is still being repeated that this member is alive.
+    fn says_alive(&self) -> bool {
+        self.repeats.iter().any(|it| matches!(it.news, Body::Alive { .. }))
     }
 
+    /// Waits for this member's next turn. The turns of all members follow each other at random.
     fn next_turn(&mut self, context: &Context) {
         let size = context.partial_view().map_or(1, PartialView::size_or_view);
-        self.next_at = Some(self.turn(context.now, size));
+        let uniform = ((self.rng.next_u64() >> 11) as f64 + 1.0) * 2f64.powi(-53);
+        self.next_at = Some(context.now + self.every.mul_f64(-uniform.ln() * size as f64));
     }
 }
 
 // Inputs.
 impl LeaderProbe {
-    pub(super) fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
+    pub(super) fn on(&mut self, event: &Event<'_>, io: &mut Io<'_>) {
         match event {
-            Event::Timeout => self.on_timeout(context, emit),
-            Event::NomineeChanged { .. } => self.restart(context, emit),
-            Event::LeaderMet(_) => self.join(context),
-            Event::TakenForDead if self.repeats.iter().all(|it| it.what != News::Alive) => {
-                self.announce_alive(context, emit);
-            }
-            Event::AnnounceAlive => self.announce_alive(context, emit),
-            Event::LeaveElection => self.announce_departure(context, emit),
+            Event::Timeout => self.on_timeout(io),
+            Event::NomineeChanged { .. } => self.restart(io),
+            Event::LeaderMet(_) => self.join(io),
+            Event::TakenForDead if self.says_alive() => {}
+            Event::TakenForDead | Event::AnnounceAlive => self.announce_alive(io),
+            Event::LeaveElection => self.announce_departure(io),
             Event::ProtocolSlowed => {
-                if let ProtocolConfig::Probabilistic(protocol) = context.config.protocol {
+                if let ProtocolConfig::Probabilistic(protocol) = io.config.protocol {
                     self.spread = protocol.spread;
                 }
             }
@@ -155,38 +151,38 @@ impl LeaderProbe {
     }
 
     /// Handles a request to probe another member, or the answer to one.
-    pub(super) fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+    pub(super) fn heard(&mut self, heard: &Admitted<'_>, io: &mut Io<'_>) {
         match heard.frame.body {
             Body::IndirectProbe { of } => {
                 let asker = (heard.frame.sender.id, heard.address);
-                self.on_indirect_probe(asker, of, context, emit);
+                self.on_indirect_probe(asker, of, io);
             }
             // The probed member answered another member.
             Body::IndirectAck { of } if self.probe.take_if(|it| it.of == of).is_some() => {
-                self.next_turn(context);
+                self.next_turn(io);
             }
             _ => {}
         }
     }
 
     /// Starts anew for another nominee.
-    fn restart(&mut self, context: &Context, emit: &mut Emit) {
-        if context.partial_view().is_none() {
+    fn restart(&mut self, io: &mut Io<'_>) {
+        if io.partial_view().is_none() {
             return;
         }
-        let elsewhere = context.nominee.filter(|_| !context.is_nominee());
+        let elsewhere = io.nominee.filter(|_| !io.is_nominee());
         // A leader may have died before its election. A member without its address has to ask.
-        let is_close = elsewhere.is_some_and(|leader| context.is_among_few(leader));
-        let is_soon = is_close || context.nominee_at.is_none();
+        let is_close = elsewhere.is_some_and(|leader| io.is_among_few(leader));
+        let is_soon = is_close || io.nominee_at.is_none();
         self.probe = None;
         self.next_at = None;
         match elsewhere {
-            Some(_) if is_soon => self.next_at = Some(context.now + self.wait),
-            Some(_) => self.next_turn(context),
+            Some(_) if is_soon => self.next_at = Some(io.now + self.wait),
+            Some(_) => self.next_turn(io),
             None => {}
         }
-        if context.is_nominee() {
-            self.announce_alive(context, emit); // it may be in no partial view
+        if io.is_nominee() {
+            self.announce_alive(io); // it may be in no partial view
         }
     }
 
@@ -202,56 +198,43 @@ impl LeaderProbe {
     /// Announces that this member is alive: after it was taken for dead, or because it leads.
     /// Members that do not know it would neither elect nor follow it, while others do, and no round
     /// would end well.
-    fn announce_alive(&mut self, context: &Context, emit: &mut Emit) {
-        emit.broadcast(context, &Body::Alive { priority: context.me.priority });
-        self.repeats.retain(|it| it.what != News::Alive);
-        self.repeat_later(News::Alive, context.now);
+    fn announce_alive(&mut self, io: &mut Io<'_>) {
+        self.repeats.retain(|it| !matches!(it.news, Body::Alive { .. }));
+        self.spread(Body::Alive { priority: io.me.priority }, io);
     }
 
     /// Notes that `id` answered a challenge, and tells the members for which it was probed. Any
     /// other frame may be a recording. Returns true if the challenge was a probe.
-    pub(super) fn ends(
-        &mut self,
-        id: MemberId,
-        challenge: u64,
-        context: &Context,
-        emit: &mut Emit,
-    ) -> bool {
+    pub(super) fn ends(&mut self, id: MemberId, challenge: u64, io: &mut Io<'_>) -> bool {
         let is_own = |it: &mut Probe| it.of == id && it.challenge == challenge;
         let ends_probe = self.probe.take_if(is_own).is_some();
         if ends_probe {
-            self.next_turn(context);
+            self.next_turn(io);
         }
         let is_over = |it: &mut IndirectProbe| it.of == id && it.challenge == challenge;
         let mut ends_indirect = false;
         for ended in self.indirect.extract_if(.., is_over) {
             let (asker, address) = ended.asker;
-            emit.send_to(context, asker, Route::To(address), &Body::IndirectAck { of: id });
+            io.send_to(asker, Route::To(address), &Body::IndirectAck { of: id });
             ends_indirect = true;
         }
         ends_probe || ends_indirect
     }
 
     /// Probes `of` for a member that gets no answer from it.
-    fn on_indirect_probe(
-        &mut self,
-        asker: (MemberId, SocketAddr),
-        of: MemberId,
-        context: &Context,
-        emit: &mut Emit,
-    ) {
-        if of == context.me.id {
+    fn on_indirect_probe(&mut self, asker: (MemberId, SocketAddr), of: MemberId, io: &mut Io<'_>) {
+        if of == io.me.id {
             let (asker, address) = asker;
-            emit.send_to(context, asker, Route::To(address), &Body::IndirectAck { of });
+            io.send_to(asker, Route::To(address), &Body::IndirectAck { of });
             return;
         }
-        let until = context.now + self.wait * u64::from(2 * INDIRECT_PROBES);
-        self.indirect.retain(|it| it.until > context.now);
+        let until = io.now + self.wait * u64::from(2 * INDIRECT_PROBES);
+        self.indirect.retain(|it| it.until > io.now);
         if self.indirect.len() < MOST
-            && let Some(challenge) = emit.entropy.next()
+            && let Some(challenge) = io.emit.entropy.next()
         {
             self.indirect.push(IndirectProbe { of, challenge, asker, until });
-            emit.ping(context, of, challenge);
+            io.ping(of, challenge);
         }
     }
 
@@ -267,86 +250,80 @@ impl LeaderProbe {
     }
 
     /// Reports a member dead to all, unless it was reported already. Here too it may refute.
-    pub(super) fn declare_dead(&mut self, of: MemberId, context: &Context, emit: &mut Emit) {
+    pub(super) fn declare_dead(&mut self, of: MemberId, io: &mut Io<'_>) {
         if self.reports.iter().any(|it| it.of == of) {
             return;
         }
-        let known = context.peers.get(of);
+        let known = io.peers.get(of);
         let incarnation = known.map_or(Incarnation(0), |peer| peer.incarnation);
-        emit.broadcast(context, &Body::Dead { of, incarnation: incarnation.0 });
-        self.repeat_later(News::Dead { of, incarnation }, context.now);
-        self.mourn(of, incarnation, context);
+        self.spread(Body::Dead { of, incarnation: incarnation.0 }, io);
+        self.mourn(of, incarnation, io);
     }
 
     /// Tells all members that this one leaves, or with partial views they might elect it.
-    fn announce_departure(&mut self, context: &Context, emit: &mut Emit) {
+    fn announce_departure(&mut self, io: &mut Io<'_>) {
         self.repeats.clear();
-        let (of, incarnation) = (context.me.id, context.incarnation.0);
-        emit.broadcast(context, &Body::Dead { of, incarnation });
+        let (of, incarnation) = (io.me.id, io.incarnation.0);
+        io.broadcast(&Body::Dead { of, incarnation });
     }
 }
 
 // Time.
 impl LeaderProbe {
-    fn on_timeout(&mut self, context: &Context, emit: &mut Emit) {
-        let is_turn = self.next_at.take_if(|at| *at <= context.now).is_some();
-        for report in self.reports.extract_if(.., |it| it.until <= context.now) {
+    fn on_timeout(&mut self, io: &mut Io<'_>) {
+        let now = io.now;
+        let is_turn = self.next_at.take_if(|at| *at <= now).is_some();
+        for report in self.reports.extract_if(.., |it| it.until <= now) {
             let DownReport { of, incarnation, since, .. } = report;
-            if !outlives(of, incarnation, context) {
-                emit.raise(Event::ReportExpired { of, incarnation, since });
+            if !outlives(of, incarnation, io) {
+                io.raise(Event::ReportExpired { of, incarnation, since });
             }
         }
-        self.repeat(context, emit);
-        let elsewhere = context.nominee.filter(|_| !context.is_nominee());
+        self.repeat(io);
+        let elsewhere = io.nominee.filter(|_| !io.is_nominee());
         if let (true, Some(of)) = (is_turn, elsewhere)
-            && let Some(challenge) = emit.entropy.next()
+            && let Some(challenge) = io.emit.entropy.next()
         {
-            self.probe = Some(Probe { of, challenge, steps: 0, step_at: context.now });
+            self.probe = Some(Probe { of, challenge, steps: 0, step_at: now });
         }
-        self.step(context, emit);
+        self.step(io);
     }
 
-    fn repeat(&mut self, context: &Context, emit: &mut Emit) {
-        for repeat in self.repeats.iter_mut().filter(|it| it.at <= context.now) {
+    fn repeat(&mut self, io: &mut Io<'_>) {
+        let now = io.now;
+        for repeat in self.repeats.iter_mut().filter(|it| it.at <= now) {
             repeat.times -= 1;
-            repeat.at = context.now + self.spread;
-            let body = match repeat.what {
-                News::Dead { of, incarnation } => Body::Dead { of, incarnation: incarnation.0 },
-                News::Alive => Body::Alive { priority: context.me.priority },
-            };
-            emit.broadcast(context, &body);
+            repeat.at = now + self.spread;
+            io.broadcast(&repeat.news);
         }
         self.repeats.retain(|it| it.times > 0);
     }
 
     /// Probes the leader directly, then through helpers, then reports it dead.
-    fn step(&mut self, context: &Context, emit: &mut Emit) {
-        let Some(probe) = self.probe.as_mut().filter(|it| it.step_at <= context.now) else {
+    fn step(&mut self, io: &mut Io<'_>) {
+        let Some(probe) = self.probe.as_mut().filter(|it| it.step_at <= io.now) else {
             return;
         };
         let (of, challenge) = (probe.of, probe.challenge);
-        if context.nominee != Some(of) {
+        if io.nominee != Some(of) {
             (self.probe, self.next_at) = (None, None);
             return;
         }
         probe.steps += 1;
         let is_direct = probe.steps <= DIRECT_PROBES;
-        probe.step_at = match is_direct {
-            true => context.now + self.wait,
-            false => context.now + self.wait * 2,
-        };
-        if is_direct {
-            emit.ping(context, of, challenge);
-        } else if probe.steps <= DIRECT_PROBES + INDIRECT_PROBES {
-            emit.raise(Event::ProbeThroughOthers(of));
-            emit.ping(context, of, challenge);
+        probe.step_at = io.now + self.wait * if is_direct { 1 } else { 2 };
+        if !is_direct && probe.steps <= DIRECT_PROBES + INDIRECT_PROBES {
+            io.raise(Event::ProbeThroughOthers(of));
+        }
+        if probe.steps <= DIRECT_PROBES + INDIRECT_PROBES {
+            io.ping(of, challenge);
         } else {
             self.probe = None;
             tracing::info!(
                 "group `{}`: the leader answers no probe, neither of this member nor of others",
-                context.config.name
+                io.config.name
             );
-            self.declare_dead(of, context, emit);
+            self.declare_dead(of, io);
         }
     }
 }

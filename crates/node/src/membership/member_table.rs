@@ -24,7 +24,7 @@ use crate::leadership::Peer;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct MemberAddress {
     name: String,
-    incarnation: u64,
+    pub(super) incarnation: Incarnation,
     /// An IPv6 address, or an IPv4 address mapped to IPv6.
     ip: Ipv6Addr,
     port: u16,
@@ -35,7 +35,7 @@ impl MemberAddress {
     pub(super) fn of(sender: &Sender<'_>, address: SocketAddr) -> Self {
         Self {
             name: sender.name.to_owned(),
-            incarnation: sender.incarnation().0,
+            incarnation: sender.incarnation,
             ip: widen(address.ip()),
             port: address.port(),
         }
@@ -43,10 +43,6 @@ impl MemberAddress {
 
     pub(super) fn address(&self) -> SocketAddr {
         SocketAddr::new(self.ip.to_canonical(), self.port)
-    }
-
-    pub(super) fn incarnation(&self) -> Incarnation {
-        Incarnation(self.incarnation)
     }
 
     /// True if the name matches the identity `id`.
@@ -63,13 +59,7 @@ impl MemberAddress {
 
 /// The addresses of some members.
 #[derive(Debug, Default)]
-pub(super) struct MemberTable(BTreeMap<MemberId, Known>);
-
-#[derive(Debug)]
-struct Known {
-    known: MemberAddress,
-    source: Source,
-}
+pub(super) struct MemberTable(BTreeMap<MemberId, (MemberAddress, Source)>);
 
 /// The source of an address, the more reliable one last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,15 +72,14 @@ impl MemberTable {
     /// Records an address, unless a better one is known. A later incarnation is better than an
     /// earlier one. Within one incarnation the member's own frame is better than a report.
     pub(super) fn note(&mut self, id: MemberId, known: MemberAddress, source: Source) {
-        let rank = |known: &MemberAddress, source| (known.incarnation, source);
-        let is_better = |it: &Known| rank(&known, source) >= rank(&it.known, it.source);
-        if self.0.get(&id).is_none_or(is_better) {
-            self.0.insert(id, Known { known, source });
+        let rank = (known.incarnation, source);
+        if self.0.get(&id).is_none_or(|(it, source)| rank >= (it.incarnation, *source)) {
+            self.0.insert(id, (known, source));
         }
     }
 
     pub(super) fn get(&self, id: MemberId) -> Option<&MemberAddress> {
-        self.0.get(&id).map(|it| &it.known)
+        self.0.get(&id).map(|it| &it.0)
     }
 
     pub(super) fn address_of(&self, id: MemberId) -> Option<SocketAddr> {

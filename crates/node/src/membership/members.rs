@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 
 use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 
-use super::{Membership, MembershipEffect, PartialView};
+use super::{Membership, MembershipEffect, PartialView, Swim};
 use crate::config::{ProtocolConfig, presets};
 use crate::frame::{Body, Sender};
 use crate::identity::Incarnation;
-use crate::node::{Admitted, Component, Context, Emit, Event, Route};
+use crate::node::{Admitted, Component, Context, Event, Io, Route};
 use crate::seal::Rejected;
 
 /// The number of members that are asked to probe another one.
@@ -24,7 +24,7 @@ const HELPERS: usize = 3;
 /// The membership of one member, if it has begun one.
 #[derive(Default)]
 pub(crate) struct Members {
-    view: Option<Membership>,
+    view: Option<Box<dyn Membership>>,
     /// The time within which most messages arrive.
     bound: Duration,
     /// The members whose membership messages were unreadable, each with its incarnation.
@@ -41,41 +41,32 @@ impl Members {
         Self { bound, ..Self::default() }
     }
 
-    pub(crate) fn get(&self) -> Option<&Membership> {
-        self.view.as_ref()
+    pub(crate) fn get(&self) -> Option<&dyn Membership> {
+        self.view.as_deref()
     }
 
     fn partial_view_mut(&mut self) -> Option<&mut PartialView> {
-        match &mut self.view {
-            Some(Membership::Partial(partial_view)) => Some(partial_view),
-            Some(Membership::Whole(_)) | None => None,
-        }
+        self.view.as_mut()?.partial_view_mut()
     }
 
-    fn begin(&mut self, context: &Context, emit: &mut Emit) {
+    fn begin(&mut self, io: &mut Io<'_>) {
         if self.view.is_some() {
             return;
         }
-        let elects_nobody = context.config.protocol.is_none();
-        let view = match context.config.view {
-            Some(view) if elects_nobody || context.probes_leader() => {
-                let (me, incarnation) = (context.me, context.incarnation);
-                Membership::partial(PartialView::new(
-                    context.now,
-                    me,
-                    incarnation,
-                    view,
-                    self.bound,
-                ))
+        let elects_nobody = io.config.protocol.is_none();
+        let view: Box<dyn Membership> = match io.config.view {
+            Some(view) if elects_nobody || io.probes_leader() => {
+                let (now, me, incarnation) = (io.now, io.me, io.incarnation);
+                Box::new(PartialView::new(now, me, incarnation, view, self.bound))
             }
-            _ if elects_nobody => Membership::of_bystander(&context.sender()),
-            _ => Membership::whole(&context.sender(), context.me.priority),
+            _ if elects_nobody => Box::new(Swim::of_bystander(&io.sender())),
+            _ => Box::new(Swim::new(&io.sender(), io.me.priority)),
         };
         self.view = Some(view);
-        emit.raise(Event::MembershipBegun);
+        io.raise(Event::MembershipBegun);
     }
 
-    fn heard(&mut self, heard: &Admitted<'_>, context: &Context, emit: &mut Emit) {
+    fn heard(&mut self, heard: &Admitted<'_>, io: &mut Io<'_>) {
         let (sender, address) = (&heard.frame.sender, heard.address);
         let Some(view) = &mut self.view else {
             return;
@@ -84,14 +75,14 @@ impl Members {
             Body::Hello { alone } if alone || !view.knows(sender) => {
                 view.greet(sender, address, heard.channel);
             }
-            Body::Membership(bytes) if view.hear(context.now, sender, address, bytes).is_err() => {
-                emit.counters.reject(Rejected::Malformed);
-                self.complain_of(sender, context);
+            Body::Membership(bytes) if view.hear(io.now, sender, address, bytes).is_err() => {
+                io.emit.counters.reject(Rejected::Malformed);
+                self.complain_of(sender, io);
             }
             Body::Alive { priority } => {
-                if let Membership::Partial(view) = view {
+                if let Some(view) = view.partial_view_mut() {
                     let candidate = Candidate { priority, id: sender.id };
-                    view.note(context.now, candidate, sender, address);
+                    view.note(io.now, candidate, sender, address);
                 }
             }
             _ => {}
@@ -123,35 +114,29 @@ impl Members {
         }
     }
 
-    fn probe_through_others(&mut self, of: MemberId, context: &Context, emit: &mut Emit) {
+    fn probe_through_others(&mut self, of: MemberId, io: &mut Io<'_>) {
         let helpers = self.partial_view_mut().map(|it| it.some(HELPERS));
         for (helper, address) in helpers.into_iter().flatten() {
-            emit.send_to(context, helper, Route::To(address), &Body::IndirectProbe { of });
+            io.send_to(helper, Route::To(address), &Body::IndirectProbe { of });
         }
     }
 
     /// Carries out the effects of the membership.
-    fn act(&mut self, context: &Context, emit: &mut Emit) {
+    fn act(&mut self, io: &mut Io<'_>) {
         let Some(view) = &mut self.view else {
             return;
         };
-        let needs_view = context.config.protocol.needs_view();
-        for effect in view.take_effects(context.now) {
+        let needs_view = io.config.protocol.needs_view();
+        for effect in view.take_effects(io.now) {
             match effect {
                 MembershipEffect::Send { receiver, to, bytes } => {
-                    emit.send_to(context, receiver, Route::To(to), &Body::Membership(&bytes));
+                    io.send_to(receiver, Route::To(to), &Body::Membership(&bytes));
                 }
                 // A protocol without a view ignores the failure detector, which may be wrong about
                 // a member.
-                MembershipEffect::Up(_) | MembershipEffect::Down(_) if !needs_view => {}
-                MembershipEffect::Up(candidate) => emit.raise(Event::MemberUp(candidate)),
-                MembershipEffect::Down(id) => emit.raise(Event::MemberDown(id)),
-                MembershipEffect::Met(candidate) => emit.raise(Event::MemberMet(candidate)),
-                MembershipEffect::Forgotten(id) => emit.raise(Event::MemberForgotten(id)),
-                MembershipEffect::WasDead => emit.raise(Event::TakenForDead),
-                MembershipEffect::Heard { origin, host, content } => {
-                    emit.raise(Event::Rumour { origin, host, content });
-                }
+                MembershipEffect::Finding(Event::MemberUp(_) | Event::MemberDown(_))
+                    if !needs_view => {}
+                MembershipEffect::Finding(event) => io.raise(event),
             }
         }
     }
@@ -159,17 +144,16 @@ impl Members {
     /// Logs that membership messages of a member cannot be read. The frame is sealed, so a member
     /// of the group sent it.
     fn complain_of(&mut self, sender: &Sender<'_>, context: &Context) {
-        if !self.is_to_complain_of(sender.id, sender.incarnation()) {
+        if !self.is_to_complain_of(sender.id, sender.incarnation) {
             return;
         }
         let knows = match context.config.view {
             Some(view) => format!("a few others (`view` is {view})"),
             None => "all others (it has no `view`)".to_owned(),
         };
+        let (group, name) = (&context.config.name, sender.name);
         tracing::warn!(
-            "group `{}`: membership messages of `{}` cannot be decoded: this member has to know {knows}, and `view` of the sender probably differs; give both the same `view`",
-            context.config.name,
-            sender.name
+            "group `{group}`: membership messages of `{name}` cannot be decoded: this member has to know {knows}, and `view` of the sender probably differs; give both the same `view`"
         );
     }
 
@@ -184,40 +168,40 @@ impl Members {
 }
 
 impl Component for Members {
-    fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit) {
+    fn on(&mut self, event: &Event<'_>, io: &mut Io<'_>) {
         match event {
-            Event::MembershipNeeded => self.begin(context, emit),
-            Event::Heard(heard) => self.heard(heard, context, emit),
+            Event::MembershipNeeded => self.begin(io),
+            Event::Heard(heard) => self.heard(heard, io),
             Event::Timeout => {
                 if let Some(view) = &mut self.view {
-                    view.pass(context.now);
+                    view.pass(io.now);
                 }
             }
             Event::Relay(content) => {
                 if let Some(view) = self.partial_view_mut() {
-                    view.send_to_all(context.now, content.clone());
+                    view.send_to_all(io.now, content.clone());
                 }
             }
-            Event::Meet(candidate) => self.meet(*candidate, context),
-            Event::MarkDead { id, incarnation } => self.mark_dead(*id, *incarnation, context),
-            Event::ProbeThroughOthers(of) => self.probe_through_others(*of, context, emit),
-            Event::IncarnationBegun if !context.is_absent() => {
+            Event::Meet(candidate) => self.meet(*candidate, io),
+            Event::MarkDead { id, incarnation } => self.mark_dead(*id, *incarnation, io),
+            Event::ProbeThroughOthers(of) => self.probe_through_others(*of, io),
+            Event::IncarnationBegun if !io.is_absent() => {
                 if let Some(view) = &mut self.view {
-                    view.renew(&context.sender(), context.me.priority);
+                    view.renew(&io.sender(), io.me.priority);
                 }
             }
             Event::LeaveMembership => {
                 if let Some(view) = &mut self.view {
-                    view.leave(context.now);
+                    view.leave(io.now);
                 }
             }
             _ => return,
         }
-        self.act(context, emit);
+        self.act(io);
     }
 
     fn next_timeout(&self) -> Option<Instant> {
-        self.view.as_ref().and_then(Membership::due)
+        self.view.as_ref().and_then(|it| it.due())
     }
 }
 

@@ -30,19 +30,21 @@ use std::net::{Ipv6Addr, SocketAddr};
 use hustings_protocol::census::{self, Census};
 use hustings_protocol::epidemic::{self, Epidemic};
 use hustings_protocol::shuffle::{self, Entry, Shuffle};
-use hustings_protocol::{Candidate, Duration, Instant, MemberId, ViewChange};
+use hustings_protocol::{Candidate, Duration, Instant, MemberId, Priority, ViewChange};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
-use super::MembershipEffect;
 use super::loss_estimate::LossEstimate;
 use super::member_table::{MemberAddress, MemberTable, Source};
+use super::{Membership, MembershipEffect};
 use crate::driver::{Driver, ElectionDriver};
 use crate::frame::Sender;
 use crate::identity::Incarnation;
 use crate::leadership::Peer;
+use crate::node::Event;
 use crate::peer_table::Channel;
+use crate::seal::Rejected;
 use message::{Entries, Said, ViewMessage};
 use tombstones::Tombstones;
 
@@ -186,17 +188,6 @@ impl PartialView {
         partial_view
     }
 
-    /// True if no member is known, or none was heard for [`ALONE_AFTER`].
-    pub(crate) fn is_alone(&self) -> bool {
-        let is_long_ago = |at: Instant| self.now - at >= ALONE_AFTER;
-        self.known.is_empty() || self.heard_at.is_none_or(is_long_ago)
-    }
-
-    pub(super) fn knows(&self, sender: &Sender<'_>) -> bool {
-        let known = self.places.get(sender.id);
-        self.has(sender.id) && known.is_some_and(|it| it.incarnation() == sender.incarnation())
-    }
-
     /// True if `id` is in the view.
     pub(crate) fn has(&self, id: MemberId) -> bool {
         self.known.binary_search_by_key(&id, |it| it.id).is_ok()
@@ -211,7 +202,7 @@ impl PartialView {
         let least = self.known.len() as u64 + 1;
         // A count from a time with fewer members than are known now says nothing.
         let is_outgrown = |size: &u64| self.is_full() && size.saturating_mul(2) < least;
-        let counted = [self.census.protocol().size(), self.reported_size];
+        let counted = [self.census.protocol.size(), self.reported_size];
         let mut counted = counted.into_iter().flatten();
         counted.find(|size| !is_outgrown(size)).map(|size| size.max(least))
     }
@@ -223,12 +214,7 @@ impl PartialView {
 
     /// True while the group is being counted.
     fn counts(&self) -> bool {
-        self.census.protocol().counts()
-    }
-
-    /// The fraction of messages that is lost.
-    pub(crate) fn loss(&self) -> Option<f64> {
-        self.loss.rate()
+        self.census.protocol.counts()
     }
 
     /// True if the size of the group is known, or the view holds all members. Before that almost
@@ -248,22 +234,6 @@ impl PartialView {
     /// True if `id` was reported dead in `incarnation` or a later one.
     pub(crate) fn has_buried(&self, id: MemberId, incarnation: Incarnation) -> bool {
         self.tombstones.holds(id, incarnation)
-    }
-
-    pub(super) fn address_of(&self, id: MemberId) -> Option<SocketAddr> {
-        self.places.address_of(id)
-    }
-
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
-        self.known.iter().filter_map(|it| self.address_of(it.id))
-    }
-
-    pub(super) fn candidates(&self) -> &[Candidate] {
-        &self.known
-    }
-
-    pub(super) fn describe(&self, id: MemberId) -> Option<Peer> {
-        self.places.describe(id)
     }
 
     /// A few random members of the view, with their addresses.
@@ -286,10 +256,32 @@ impl PartialView {
     }
 }
 
-// Inputs.
-impl PartialView {
+impl Membership for PartialView {
+    fn partial_view(&self) -> Option<&PartialView> {
+        Some(self)
+    }
+
+    fn partial_view_mut(&mut self) -> Option<&mut PartialView> {
+        Some(self)
+    }
+
+    fn loss(&self) -> Option<f64> {
+        self.loss.rate()
+    }
+
+    /// True if no member is known, or none was heard for [`ALONE_AFTER`].
+    fn is_alone(&self) -> bool {
+        let is_long_ago = |at: Instant| self.now - at >= ALONE_AFTER;
+        self.known.is_empty() || self.heard_at.is_none_or(is_long_ago)
+    }
+
+    fn knows(&self, sender: &Sender<'_>) -> bool {
+        let known = self.places.get(sender.id);
+        self.has(sender.id) && known.is_some_and(|it| it.incarnation == sender.incarnation)
+    }
+
     /// Handles a greeting. If it was a multicast, a few members answer; otherwise this one does.
-    pub(super) fn greet(&mut self, sender: &Sender<'_>, address: SocketAddr, channel: Channel) {
+    fn greet(&mut self, sender: &Sender<'_>, address: SocketAddr, channel: Channel) {
         if self.is_gone {
             return;
         }
@@ -313,6 +305,72 @@ impl PartialView {
         }
     }
 
+    fn hear(
+        &mut self,
+        now: Instant,
+        sender: &Sender<'_>,
+        from: SocketAddr,
+        bytes: &[u8],
+    ) -> Result<(), Rejected> {
+        self.receive(now, sender, from, bytes)
+    }
+
+    fn pass(&mut self, now: Instant) {
+        self.now = now;
+        if self.is_gone {
+            return;
+        }
+        self.shuffle.pass(now);
+        self.census.pass(now);
+        self.rumours.pass(now);
+        if self.look_at <= now {
+            self.look_after_count();
+            self.look_later();
+        }
+        self.settle();
+    }
+
+    fn due(&self) -> Option<Instant> {
+        let times = [self.shuffle.due(), self.census.due(), self.rumours.due(), Some(self.look_at)];
+        times.into_iter().flatten().min().filter(|_| !self.is_gone)
+    }
+
+    fn take_effects(&mut self, _: Instant) -> Vec<MembershipEffect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Comes back after having left. Frames carry the new incarnation.
+    fn renew(&mut self, _: &Sender<'_>, _: Priority) {
+        self.is_gone = false;
+    }
+
+    /// Leaves, and passes its share of a running count on to another member.
+    fn leave(&mut self, now: Instant) {
+        self.now = now;
+        self.census.leave(now);
+        self.settle();
+        self.is_gone = true;
+    }
+
+    fn address_of(&self, id: MemberId) -> Option<SocketAddr> {
+        self.places.address_of(id)
+    }
+
+    fn addresses(&self) -> Vec<SocketAddr> {
+        self.known.iter().filter_map(|it| self.address_of(it.id)).collect()
+    }
+
+    fn candidates(&self) -> Vec<Candidate> {
+        self.known.clone()
+    }
+
+    fn describe(&self, id: MemberId) -> Option<Peer> {
+        self.places.describe(id)
+    }
+}
+
+// Inputs.
+impl PartialView {
     /// Records a message that came from the member itself. The member does not enter the view: all
     /// members have received that message, and all views would become alike.
     pub(crate) fn note(
@@ -324,7 +382,7 @@ impl PartialView {
     ) {
         self.now = now;
         self.places.note(candidate.id, MemberAddress::of(sender, address), Source::Itself);
-        self.take_back(candidate, sender.incarnation());
+        self.take_back(candidate, sender.incarnation);
     }
 
     /// Adds a member whose message was received to the view.
@@ -335,7 +393,7 @@ impl PartialView {
         sender: &Sender<'_>,
         address: SocketAddr,
     ) {
-        let is_dead = self.tombstones.holds(candidate.id, sender.incarnation());
+        let is_dead = self.tombstones.holds(candidate.id, sender.incarnation);
         if self.is_gone || is_dead || candidate.id == self.me.id {
             return;
         }
@@ -362,14 +420,14 @@ impl PartialView {
         incarnation: Incarnation,
     ) -> bool {
         self.now = now;
-        let known = self.places.get(id).map(MemberAddress::incarnation);
+        let known = self.places.get(id).map(|it| it.incarnation);
         if known.is_some_and(|known| known > incarnation)
             || !self.tombstones.dig(id, incarnation, now)
         {
             return false;
         }
         self.shuffle.view_changed(now, ViewChange::Left(id));
-        self.effects.push(MembershipEffect::Down(id));
+        self.find(Event::MemberDown(id));
         self.settle();
         self.places.forget(id);
         true
@@ -378,45 +436,8 @@ impl PartialView {
     /// Removes the tombstone of a member that is alive in a later incarnation, and reports it up.
     fn take_back(&mut self, candidate: Candidate, incarnation: Incarnation) {
         if self.tombstones.open(candidate.id, incarnation) {
-            self.effects.push(MembershipEffect::Up(candidate));
+            self.find(Event::MemberUp(candidate));
         }
-    }
-
-    pub(super) fn pass(&mut self, now: Instant) {
-        self.now = now;
-        if self.is_gone {
-            return;
-        }
-        self.shuffle.pass(now);
-        self.census.pass(now);
-        self.rumours.pass(now);
-        if self.look_at <= now {
-            self.look_after_count();
-            self.look_later();
-        }
-        self.settle();
-    }
-
-    pub(super) fn due(&self) -> Option<Instant> {
-        let times = [self.shuffle.due(), self.census.due(), self.rumours.due(), Some(self.look_at)];
-        times.into_iter().flatten().min().filter(|_| !self.is_gone)
-    }
-
-    pub(super) fn take_effects(&mut self) -> Vec<MembershipEffect> {
-        std::mem::take(&mut self.effects)
-    }
-
-    /// Comes back after having left. Frames carry the new incarnation.
-    pub(super) fn renew(&mut self) {
-        self.is_gone = false;
-    }
-
-    /// Leaves, and passes its share of a running count on to another member.
-    pub(super) fn leave(&mut self, now: Instant) {
-        self.now = now;
-        self.census.leave(now);
-        self.settle();
-        self.is_gone = true;
     }
 
     fn look_after_count(&mut self) {

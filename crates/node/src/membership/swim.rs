@@ -23,9 +23,11 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::loss_estimate::LossEstimate;
-use super::{MOST_BYTES, MembershipEffect};
+use super::{MOST_BYTES, Membership, MembershipEffect};
 use crate::frame::Sender;
 use crate::leadership::Peer;
+use crate::node::Event;
+use crate::peer_table::Channel;
 use crate::seal::Rejected;
 use presence::Presence;
 
@@ -121,7 +123,7 @@ impl Swim {
     }
 
     fn of(me: Presence, sender: &Sender<'_>) -> Self {
-        let rng = Xoshiro256PlusPlus::seed_from_u64(sender.incarnation().0 ^ sender.id.0);
+        let rng = Xoshiro256PlusPlus::seed_from_u64(sender.incarnation.0 ^ sender.id.0);
         let world = SwimRuntime {
             now: Instant::START,
             standing: SwimState::Alone,
@@ -135,20 +137,19 @@ impl Swim {
         };
         Self { foca: Foca::new(me, lan(), rng, PostcardCodec), world, next_introduced: 0 }
     }
+}
 
-    /// True if no member has contacted this one in its present incarnation, or no member is left.
-    pub(crate) fn is_alone(&self) -> bool {
+impl Membership for Swim {
+    fn is_alone(&self) -> bool {
         self.world.standing != SwimState::Taken
     }
 
-    /// True if the sender is known to be up in its present incarnation.
-    pub(crate) fn knows(&self, sender: &Sender<'_>) -> bool {
+    fn knows(&self, sender: &Sender<'_>) -> bool {
         let known = self.world.up.get(&sender.id);
-        known.is_some_and(|it| it.incarnation == sender.incarnation().0)
+        known.is_some_and(|it| it.incarnation == sender.incarnation.0)
     }
 
-    /// Answers a greeting of `sender` at `address`.
-    pub(crate) fn greet(&mut self, sender: &Sender<'_>, address: SocketAddr) {
+    fn greet(&mut self, sender: &Sender<'_>, address: SocketAddr, _: Channel) {
         if self.world.standing != SwimState::Gone {
             let stranger = Presence::of_stranger(sender, address);
             self.world.note_place(stranger.id, address);
@@ -157,14 +158,11 @@ impl Swim {
         }
     }
 
-    /// Handles a message from the member `sender`, which receives at `from`.
-    ///
-    /// # Errors
-    /// If the message is malformed, or names another source than the frame does.
-    pub(crate) fn hear(
+    /// A message is malformed too if it names another source than the frame does.
+    fn hear(
         &mut self,
         now: Instant,
-        sender: MemberId,
+        sender: &Sender<'_>,
         from: SocketAddr,
         bytes: &[u8],
     ) -> Result<(), Rejected> {
@@ -173,7 +171,7 @@ impl Swim {
             return Ok(());
         }
         let (source, bytes) = presence::fill_in_addresses(bytes, from)?;
-        if source != sender {
+        if source != sender.id {
             return Err(Rejected::Malformed);
         }
         if let Some(Message::Ack(number)) = presence::message(&bytes) {
@@ -193,8 +191,7 @@ impl Swim {
         heard.map_err(|_| Rejected::Malformed)
     }
 
-    /// Handles the timers that are due at `now`.
-    pub(crate) fn pass(&mut self, now: Instant) {
+    fn pass(&mut self, now: Instant) {
         self.world.now = now;
         if self.world.standing == SwimState::Gone {
             return;
@@ -209,21 +206,18 @@ impl Swim {
         self.look_after_introduction();
     }
 
-    /// The time of the next timer or introduction.
-    pub(crate) fn due(&self) -> Option<Instant> {
+    fn due(&self) -> Option<Instant> {
         let timer = self.world.timers.keys().next().map(|(at, _)| *at);
         timer.into_iter().chain(self.world.introduce_at).min()
     }
 
-    /// Takes the effects of the last inputs.
-    pub(crate) fn take_effects(&mut self, now: Instant) -> Vec<MembershipEffect> {
+    fn take_effects(&mut self, now: Instant) -> Vec<MembershipEffect> {
         self.world.now = now;
         self.look_after_introduction();
         std::mem::take(&mut self.world.effects)
     }
 
-    /// Starts anew: in another incarnation, with another priority, or after having left.
-    pub(crate) fn renew(&mut self, sender: &Sender<'_>, priority: Priority) {
+    fn renew(&mut self, sender: &Sender<'_>, priority: Priority) {
         let renewed = Presence::of_ourselves(sender, priority).after(self.foca.identity());
         let told = self.foca.change_identity(renewed, &mut self.world);
         note(told);
@@ -231,8 +225,7 @@ impl Swim {
         self.look_after_introduction();
     }
 
-    /// Leaves, and informs some members. Until it is renewed it neither sends nor receives.
-    pub(crate) fn leave(&mut self) {
+    fn leave(&mut self, _: Instant) {
         if self.world.standing == SwimState::Gone {
             return;
         }
@@ -248,29 +241,24 @@ impl Swim {
         self.world.timers.clear();
     }
 
-    /// The fraction of messages that is lost, by its probes.
-    pub(crate) fn loss(&self) -> Option<f64> {
+    fn loss(&self) -> Option<f64> {
         self.world.loss.rate()
     }
 
-    /// The address of a member that is up.
-    pub(crate) fn address_of(&self, id: MemberId) -> Option<SocketAddr> {
+    fn address_of(&self, id: MemberId) -> Option<SocketAddr> {
         self.world.up.get(&id).map(|it| self.world.locate(it))
     }
 
-    /// The addresses of the members that are up, without this one.
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
-        self.world.up.values().map(|it| self.world.locate(it))
+    fn addresses(&self) -> Vec<SocketAddr> {
+        self.world.up.values().map(|it| self.world.locate(it)).collect()
     }
 
-    /// The candidates that are up, without this member.
-    pub(crate) fn candidates(&self) -> impl Iterator<Item = Candidate> {
+    fn candidates(&self) -> Vec<Candidate> {
         let up = self.world.up.values().filter(|it| it.stands);
-        up.map(Presence::candidate)
+        up.map(Presence::candidate).collect()
     }
 
-    /// A member that is up, as users see it.
-    pub(crate) fn describe(&self, id: MemberId) -> Option<Peer> {
+    fn describe(&self, id: MemberId) -> Option<Peer> {
         self.world.up.get(&id).map(|it| Peer {
             name: it.name.clone(),
             id,
@@ -336,18 +324,21 @@ impl SwimRuntime {
             .map(|it| it.incarnation != presence.incarnation || it.priority != presence.priority);
         match changed {
             Some(false) => return,
-            Some(true) => self.effects.push(MembershipEffect::Down(presence.id)),
+            Some(true) => self.find(Event::MemberDown(presence.id)),
             None => {}
         }
         if presence.stands {
-            let up = MembershipEffect::Up(presence.candidate());
-            self.effects.push(up);
+            self.find(Event::MemberUp(presence.candidate()));
         }
+    }
+
+    fn find(&mut self, event: Event<'static>) {
+        self.effects.push(MembershipEffect::Finding(event));
     }
 
     fn dismiss(&mut self, presence: &Presence) {
         if self.up.remove(&presence.id).is_some() {
-            self.effects.push(MembershipEffect::Down(presence.id));
+            self.find(Event::MemberDown(presence.id));
         }
     }
 }

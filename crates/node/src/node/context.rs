@@ -35,7 +35,7 @@ use crate::frame::{Frame, Sender};
 use crate::identity::Incarnation;
 use crate::leadership::{Mode, Peer};
 use crate::membership::{Members, PartialView};
-use crate::multicast_probe::{MulticastProbe, MulticastVerdict};
+use crate::multicast_probe::MulticastProbe;
 use crate::peer_table::{Channel, PeerInfo, PeerTable};
 
 /// The average number of followers with a lifeline. With four, one group in 50 would have none.
@@ -100,12 +100,6 @@ pub(crate) struct Context {
     pub(crate) tenure: TenureFacts,
     /// True if this member holds a seat of a council.
     pub(crate) is_seated: bool,
-}
-
-/// The effect of a frame on what is known of its sender.
-pub(crate) struct Noted {
-    pub(crate) has_moved: bool,
-    pub(crate) verdict: MulticastVerdict,
 }
 
 impl Context {
@@ -224,17 +218,19 @@ impl Context {
 
     /// Returns what is known of the process that sent a frame.
     pub(crate) fn process_of(&self, sender: &Sender<'_>) -> Option<&PeerInfo> {
-        let is_it = |it: &&PeerInfo| it.process_incarnation == sender.process_incarnation();
+        let is_it = |it: &&PeerInfo| it.process_incarnation == sender.process_incarnation;
         self.peers.get(sender.id).filter(is_it)
     }
 
     /// Notes the channel by which a frame came, and the address at which its sender receives.
+    /// Returns true if that is another address than before, and true if multicasts of some members
+    /// turn out not to arrive.
     pub(super) fn note_frame(
         &mut self,
         frame: &Frame<'_>,
         (address, channel): (SocketAddr, Channel),
         is_new: bool,
-    ) -> Noted {
+    ) -> (bool, bool) {
         match (frame.to_all, is_new) {
             (true, true) if self.reach.note_first(channel) => {
                 tracing::warn!(
@@ -248,16 +244,14 @@ impl Context {
         }
         let before = self.peers.get(frame.sender.id).map(|it| it.address);
         self.peers.note(frame, address, channel, self.now);
-        let verdict = self.reach.judge(self.now, &self.peers);
-        if verdict == MulticastVerdict::SomeAreMissed {
+        let misses_some = self.reach.judge(self.now, &self.peers);
+        if misses_some {
+            let (group, name, reach) = (&self.config.name, frame.sender.name, &self.reach);
             tracing::warn!(
-                "group `{}`: multicasts of `{}` do not arrive here, although its unicasts do: sending by {} from now on",
-                self.config.name,
-                frame.sender.name,
-                self.reach
+                "group `{group}`: multicasts of `{name}` do not arrive here, although its unicasts do: sending by {reach} from now on"
             );
         }
-        Noted { has_moved: before != Some(address), verdict }
+        (before != Some(address), misses_some)
     }
 }
 

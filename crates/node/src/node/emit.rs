@@ -1,6 +1,7 @@
 //! The actions of a component: frames, events, counters and random numbers.
 //!
-//! Purpose     the only way in which a component acts. Frames are numbered, encoded and sealed here
+//! Purpose     the only way in which a component acts ([`Io`]). Frames are numbered, encoded and
+//!             sealed here
 //! Inputs      messages and destinations
 //! Outputs     sealed frames in an [`Outbox`], and events for the other components
 //! Owns        the number of frames, the keys, the source of random numbers, the counters
@@ -8,6 +9,7 @@
 //!             identical, so a receiver accepts it once
 
 use std::net::SocketAddr;
+use std::ops::Deref;
 
 use hustings_protocol::{Duration, Instant, MemberId};
 
@@ -31,7 +33,7 @@ pub(crate) struct Emit {
     pub(super) events: Vec<Option<Event<'static>>>,
     pub(super) keyring: Keyring,
     /// The number of frames sent in this incarnation.
-    number: u64,
+    pub(super) number: u64,
     numbers: RecentNumbers,
     content: Vec<u8>,
     pub(crate) counters: Counters,
@@ -84,67 +86,77 @@ impl Emit {
         self.number = 0;
         self.numbers = RecentNumbers::default();
     }
+}
+
+/// The facts that a component may read while it handles an event, and its outputs. It can be read
+/// like its [`Context`].
+pub(crate) struct Io<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) emit: &'a mut Emit,
+}
+
+impl Deref for Io<'_> {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        self.context
+    }
+}
+
+impl<'a> Io<'a> {
+    pub(super) fn new(context: &'a Context, emit: &'a mut Emit) -> Self {
+        Self { context, emit }
+    }
 
     /// Returns the number of the next frame.
     pub(crate) fn number(&self) -> u64 {
-        self.number
+        self.emit.number
     }
 
     /// Raises an event. It is handled when the component returns.
     pub(crate) fn raise(&mut self, event: Event<'static>) {
-        self.events.push(Some(event));
+        self.emit.events.push(Some(event));
     }
 
     /// Sends a frame to every member that can be reached. In a group with partial views it goes by
     /// multicast and, if multicast may miss some members, by gossip.
-    pub(crate) fn broadcast(&mut self, context: &Context, body: &Body<'_>) {
-        self.encode(context, body, true);
-        if context.partial_view().is_some_and(|it| !it.is_alone()) {
-            if let Some(multicast) = context.reach.multicast() {
-                self.dispatch(context, None, &[Route::Multicast(multicast)]);
+    pub(crate) fn broadcast(&mut self, body: &Body<'_>) {
+        self.encode(body, true);
+        if self.context.partial_view().is_some_and(|it| !it.is_alone()) {
+            if let Some(multicast) = self.context.reach.multicast() {
+                self.dispatch(None, &[Route::Multicast(multicast)]);
             }
-            if context.reach.may_miss_some() {
-                self.raise(Event::Relay(self.content.clone()));
+            if self.context.reach.may_miss_some() {
+                self.raise(Event::Relay(self.emit.content.clone()));
             }
             return;
         }
-        let members = context.members.get().into_iter().flat_map(Membership::addresses);
+        let members = self.context.members.get().into_iter().flat_map(Membership::addresses);
         // A newcomer may be in no view yet, but needs an answer.
-        let newcomers = context.peers.reached_by_unicast(context.now);
-        let is_rare = !context.is_nominee()
-            && !context.config.protocol.is_for_many()
+        let newcomers = self.context.peers.reached_by_unicast(self.context.now);
+        let is_rare = !self.context.is_nominee()
+            && !self.context.config.protocol.is_for_many()
             && !matches!(body, Body::CentreMessage { .. });
-        let routes = context.reach.routes(members.chain(newcomers), is_rare);
-        self.dispatch(context, None, &routes);
+        let routes = self.context.reach.routes(members.chain(newcomers), is_rare);
+        self.dispatch(None, &routes);
     }
 
     /// Sends a frame to an address, for any member that receives there.
-    pub(crate) fn send(&mut self, context: &Context, route: Route, body: &Body<'_>) {
-        self.encode(context, body, false);
-        self.dispatch(context, None, &[route]);
+    pub(crate) fn send(&mut self, route: Route, body: &Body<'_>) {
+        self.encode(body, false);
+        self.dispatch(None, &[route]);
     }
 
     /// Sends a frame to the member `receiver` alone. No other member accepts the frame, even if a
     /// third party forwards it.
-    pub(crate) fn send_to(
-        &mut self,
-        context: &Context,
-        receiver: MemberId,
-        route: Route,
-        body: &Body<'_>,
-    ) {
-        self.encode(context, body, false);
-        self.dispatch(context, Some(receiver), &[route]);
+    pub(crate) fn send_to(&mut self, receiver: MemberId, route: Route, body: &Body<'_>) {
+        self.encode(body, false);
+        self.dispatch(Some(receiver), &[route]);
     }
 
     /// Returns a sealed frame for `receiver` without sending it.
-    pub(crate) fn sealed(
-        &mut self,
-        context: &Context,
-        receiver: MemberId,
-        body: &Body<'_>,
-    ) -> Option<Vec<u8>> {
-        self.encode(context, body, false);
+    pub(crate) fn sealed(&mut self, receiver: MemberId, body: &Body<'_>) -> Option<Vec<u8>> {
+        self.encode(body, false);
         self.seal(Some(receiver))
     }
 
@@ -152,43 +164,36 @@ impl Emit {
     /// gets.
     pub(crate) fn sealed_as(
         &mut self,
-        context: &Context,
         number: u64,
         receiver: MemberId,
         body: &Body<'_>,
     ) -> Option<Vec<u8>> {
-        let next = std::mem::replace(&mut self.number, number);
-        let sealed = self.sealed(context, receiver, body);
-        self.number = next;
+        let next = std::mem::replace(&mut self.emit.number, number);
+        let sealed = self.sealed(receiver, body);
+        self.emit.number = next;
         sealed
     }
 
     /// Announces this member's address and incarnation to all others.
-    pub(crate) fn announce_presence(&mut self, context: &Context) {
-        if !context.is_silent() {
-            self.broadcast(context, &Body::Up);
+    pub(crate) fn announce_presence(&mut self) {
+        if !self.context.is_silent() {
+            self.broadcast(&Body::Up);
         }
     }
 
     /// Challenges a member.
-    pub(crate) fn ping_at(
-        &mut self,
-        context: &Context,
-        to: MemberId,
-        address: SocketAddr,
-        challenge: u64,
-    ) {
-        self.counters.challenges_sent += 1;
-        self.send_to(context, to, Route::To(address), &Body::Ping { challenge });
+    pub(crate) fn ping_at(&mut self, to: MemberId, address: SocketAddr, challenge: u64) {
+        self.emit.counters.challenges_sent += 1;
+        self.send_to(to, Route::To(address), &Body::Ping { challenge });
     }
 
     /// Challenges `whom`, by broadcast if its address is unknown.
-    pub(crate) fn ping(&mut self, context: &Context, whom: MemberId, challenge: u64) {
-        match context.address_of(whom) {
-            Some(address) => self.ping_at(context, whom, address, challenge),
+    pub(crate) fn ping(&mut self, whom: MemberId, challenge: u64) {
+        match self.context.address_of(whom) {
+            Some(address) => self.ping_at(whom, address, challenge),
             None => {
-                self.counters.challenges_sent += 1;
-                self.broadcast(context, &Body::WhoIs { whom, challenge });
+                self.emit.counters.challenges_sent += 1;
+                self.broadcast(&Body::WhoIs { whom, challenge });
             }
         }
     }
@@ -196,52 +201,51 @@ impl Emit {
     /// Answers a challenge, perhaps with a challenge in return.
     pub(crate) fn answer(
         &mut self,
-        context: &Context,
         to: MemberId,
         address: SocketAddr,
         (challenge, asks): (u64, Option<u64>),
     ) {
-        let here = Body::Pong { challenge, since: self.numbers.before, asks };
-        self.counters.challenges_sent += u64::from(asks.is_some());
-        self.send_to(context, to, Route::To(address), &here);
+        let here = Body::Pong { challenge, since: self.emit.numbers.before, asks };
+        self.emit.counters.challenges_sent += u64::from(asks.is_some());
+        self.send_to(to, Route::To(address), &here);
     }
 
     /// Encodes a frame under the next number.
-    fn encode(&mut self, context: &Context, body: &Body<'_>, to_all: bool) {
+    fn encode(&mut self, body: &Body<'_>, to_all: bool) {
         let frame = Frame {
-            group: context.id,
-            sender: context.sender(),
-            number: self.number,
+            group: self.context.id,
+            sender: self.context.sender(),
+            number: self.emit.number,
             to_all,
             body: *body,
         };
-        frame.encode(&mut self.content);
-        self.number += 1;
+        frame.encode(&mut self.emit.content);
+        self.emit.number += 1;
     }
 
     /// Sends the last encoded frame on all of `routes`. It is the same frame, so a receiver that
     /// gets it twice accepts it once.
-    fn dispatch(&mut self, context: &Context, receiver: Option<MemberId>, routes: &[Route]) {
+    fn dispatch(&mut self, receiver: Option<MemberId>, routes: &[Route]) {
         if let Some((first, others)) = routes.split_first()
             && let Some(frame) = self.seal(receiver)
         {
-            self.counters.sent += routes.len() as u64;
-            let copies = others.iter().map(|route| (context.id, *route, frame.clone()));
-            self.outbox.extend(copies);
-            self.outbox.push((context.id, *first, frame));
+            self.emit.counters.sent += routes.len() as u64;
+            let copies = others.iter().map(|route| (self.context.id, *route, frame.clone()));
+            self.emit.outbox.extend(copies);
+            self.emit.outbox.push((self.context.id, *first, frame));
         }
     }
 
     /// Seals the last encoded frame, for `receiver` alone or for every member. Each frame gets a
     /// new random nonce.
     fn seal(&mut self, receiver: Option<MemberId>) -> Option<Vec<u8>> {
-        let Some(nonce) = self.entropy.draw() else {
-            self.counters.unsent += 1;
+        let Some(nonce) = self.emit.entropy.draw() else {
+            self.emit.counters.unsent += 1;
             tracing::error!("cannot seal a frame: the operating system gives no random numbers");
             return None;
         };
         let mut sealed = Vec::new();
-        self.keyring.seal(&nonce, receiver, &self.content, &mut sealed);
+        self.emit.keyring.seal(&nonce, receiver, &self.emit.content, &mut sealed);
         Some(sealed)
     }
 }

@@ -11,8 +11,8 @@ use std::net::{IpAddr, SocketAddr};
 use hustings_protocol::tenure::Request;
 use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 
-use super::context::{Context, TenureFacts};
-use super::emit::Emit;
+use super::context::TenureFacts;
+use super::emit::Io;
 use crate::authority::LeaseEvent;
 use crate::control::Resignation;
 use crate::driver::Effect;
@@ -23,8 +23,8 @@ use crate::peer_table::Channel;
 
 /// A part of a node with state of its own. No other part reads or writes that state.
 pub(crate) trait Component {
-    /// Handles an event. It acts through `emit` alone.
-    fn on(&mut self, event: &Event<'_>, context: &Context, emit: &mut Emit);
+    /// Handles an event. It acts through `io` alone.
+    fn on(&mut self, event: &Event<'_>, io: &mut Io<'_>);
 
     /// Returns the time of the next [`Event::Timeout`] that it needs.
     fn next_timeout(&self) -> Option<Instant>;

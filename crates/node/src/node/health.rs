@@ -260,10 +260,7 @@ fn judge_contact(
         true => ("leads, but has", Level::Warning),
         false => ("has", Level::Bad),
     };
-    let aside = match status.aside.is_some() {
-        true => ", and stands aside",
-        false => "",
-    };
+    let aside = if status.aside.is_some() { ", and stands aside" } else { "" };
     let summary = format!(
         "{participation} received nothing from the other members that it knows ({}) for {}{aside}: they are down, or this host is cut off",
         status.peers.len(),
@@ -346,10 +343,7 @@ fn judge_shut_out(tenure: &TenureStatus, leader: Option<&str>) -> (Level, String
 /// Judges a leader. If only a bare majority of voters answers, the loss of one more ends its
 /// tenure.
 fn leading(status: &GroupStatus, now: Instant) -> (Level, String) {
-    let alone = match status.peers.is_empty() {
-        true => "; no other member found yet",
-        false => "",
-    };
+    let alone = if status.peers.is_empty() { "; no other member found yet" } else { "" };
     let since = now - status.leadership.since;
     if status.peers.is_empty() && !status.join.is_empty() && since >= CUT_OFF_AFTER {
         let summary = format!(
@@ -393,10 +387,7 @@ fn judge_aside(
             (vacancy(status, now), follows)
         }
         Some(leader) => {
-            let level = match aside.is_failure {
-                true => Level::Warning,
-                false => Level::Good,
-            };
+            let level = if aside.is_failure { Level::Warning } else { Level::Good };
             (level, format!("{leader} leads"))
         }
     };

@@ -12,11 +12,11 @@ use hustings_protocol::tenure::Request;
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::emit::Io;
 use super::event::{Event, StepDownCause};
 use super::{Node, ORDER, Outbox, Participation, Transferee};
-use crate::authority::LastWill;
 use crate::authority::in_flight::InFlight;
-use crate::authority::{LeaseEvent, LeaseWatch};
+use crate::authority::{LastWill, LeaseEvent, LeaseWatch};
 use crate::config::ProtocolConfig;
 use crate::control::{Resignation, Told, TransferError};
 use crate::council::{CentreStatus, CouncilRole, HostStatus};
@@ -73,7 +73,7 @@ impl Node {
 
     /// Looks for other members at `seeds`.
     pub fn join(&mut self, now: Instant, seeds: &[SocketAddr], out: &mut Outbox) {
-        self.context.reach.set_seeds(seeds);
+        self.context.reach.seeds = seeds.to_vec();
         self.input(now, out, |node| node.raise(&Event::Seeds));
     }
 
@@ -151,8 +151,8 @@ impl Node {
             return;
         }
         self.input(now, out, |node| {
-            let (context, emit) = (&node.context, &mut node.emit);
-            if !node.tenure.begin_to_hand_over(span, transferee, context, emit) {
+            let io = &mut Io::new(&node.context, &mut node.emit);
+            if !node.tenure.begin_to_hand_over(span, transferee, io) {
                 node.step_down_for(span, (StepDownCause::Asked, None), false);
             }
         });
@@ -188,7 +188,7 @@ impl Node {
         out: &mut Outbox,
     ) {
         self.input(now, out, |node| {
-            node.tenure.voter_query(answers, &node.context, &mut node.emit);
+            node.tenure.voter_query(answers, &mut Io::new(&node.context, &mut node.emit));
         });
     }
 
@@ -202,7 +202,7 @@ impl Node {
         out: &mut Outbox,
     ) {
         self.input(now, out, |node| {
-            node.tenure.find_transferee(name, found, &node.context, &mut node.emit);
+            node.tenure.find_transferee(name, found, &mut Io::new(&node.context, &mut node.emit));
         });
     }
 

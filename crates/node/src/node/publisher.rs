@@ -7,39 +7,27 @@
 //! Invariants  it sees each event before the other components do, so the trigger is the reason for
 //!             the change that follows
 
-use hustings_protocol::{Duration, Instant, MemberId};
+use hustings_protocol::{Instant, MemberId};
 use tokio::sync::watch;
 
 use super::context::Context;
-use super::emit::Emit;
+use super::emit::Io;
 use super::event::{Component, Event, StepDownCause};
 use super::health::in_words;
 use crate::leadership::{Leadership, Mode, Peer};
 
 /// The last event at a member.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 enum Trigger {
-    /// The member came up.
+    /// The member came up, a timer fired, or the authority or this member's own disk answered.
     #[default]
-    Start,
-    /// A timer fired.
-    Time,
+    Other,
     /// A frame of this member arrived.
     Heard(MemberId),
     /// The failure detector reports this member down.
     Down(MemberId),
-    /// The authority answered, or this member's own disk did.
-    Authority,
-    /// This process did not run for this time.
-    Pause(Duration),
-    /// The member steps down.
-    StepDown(StepDownCause),
-    /// The member is leaving for good.
-    Leave,
-    /// Another process has this member's name.
-    DuplicateName,
-    /// A copy of this process runs elsewhere.
-    Copied,
+    /// This member itself is the cause, with this reason.
+    Own(String),
 }
 
 /// The publisher of the leadership.
@@ -123,23 +111,30 @@ impl Publisher {
 }
 
 impl Component for Publisher {
-    fn on(&mut self, event: &Event<'_>, context: &Context, _: &mut Emit) {
+    fn on(&mut self, event: &Event<'_>, io: &mut Io<'_>) {
+        let own = |why: &str| Trigger::Own(why.to_owned());
         self.trigger = match event {
-            Event::Timeout | Event::StepDownOver => Trigger::Time,
+            Event::Timeout | Event::StepDownOver => Trigger::Other,
             Event::Heard(heard) => Trigger::Heard(heard.frame.sender.id),
             Event::HeldBack { from, .. } => Trigger::Heard(*from), // it was only held back
             Event::MemberDown(id) => Trigger::Down(*id),
-            Event::Saved(_) | Event::Lease(_) => Trigger::Authority,
-            Event::Reawakened(span) => Trigger::Pause(*span),
-            Event::SteppingDown(cause) => Trigger::StepDown(*cause),
-            Event::Leaving => Trigger::Leave,
-            Event::NameTaken(_) => Trigger::DuplicateName,
-            Event::Copied(_) => Trigger::Copied,
+            Event::Saved(_) | Event::Lease(_) => Trigger::Other,
+            Event::Reawakened(span) => {
+                own(&format!("this member did not run for {}", in_words(*span)))
+            }
+            Event::SteppingDown(StepDownCause::Asked) => own("this member stepped down"),
+            Event::SteppingDown(StepDownCause::Resigned) => {
+                io.aside_because.as_ref().map_or(Trigger::Other, |it| own(&it.why))
+            }
+            Event::SteppingDown(StepDownCause::CannotHold) => own("this member stands aside"),
+            Event::Leaving => own("this member is leaving"),
+            Event::NameTaken(_) => own("another member has this member's name"),
+            Event::Copied(_) => own("a copy of this process runs elsewhere"),
             Event::LeaderDead(id) => {
                 self.died = Some(*id);
                 return;
             }
-            Event::NomineeChanged { .. } | Event::TenureChanged(_) => return self.publish(context),
+            Event::NomineeChanged { .. } | Event::TenureChanged(_) => return self.publish(io),
             Event::LeaderMet(peer) => return self.complete(peer),
             _ => return,
         };
@@ -186,36 +181,21 @@ impl Publisher {
         fence: Option<u64>,
         context: &Context,
     ) -> String {
-        let own = match self.trigger {
-            Trigger::StepDown(StepDownCause::Asked) => Some("this member stepped down".to_owned()),
-            Trigger::StepDown(StepDownCause::Resigned) => {
-                context.aside_because.as_ref().map(|it| it.why.clone())
-            }
-            Trigger::StepDown(StepDownCause::CannotHold) => {
-                Some("this member stands aside".to_owned())
-            }
-            Trigger::Leave => Some("this member is leaving".to_owned()),
-            Trigger::Pause(span) => Some(format!("this member did not run for {}", in_words(span))),
-            Trigger::DuplicateName => Some("another member has this member's name".to_owned()),
-            Trigger::Copied => Some("a copy of this process runs elsewhere".to_owned()),
-            _ => None,
-        };
-        if let Some(own) = own {
-            return own;
+        if let Trigger::Own(why) = &self.trigger {
+            return why.clone();
         }
         if leader == before {
             return cause_of_tenure(leader, fence, context);
         }
         let name = |id: MemberId| format!("`{}`", context.describe(id).name);
         let died = before.filter(|id| self.died == Some(*id));
+        let is_unanswered = |id| format!("{} does not answer the failure detector", name(id));
         let was_another = before.filter(|id| *id != context.me.id);
         if let Some(id) = died {
             return format!("the process of {} died", name(id));
         }
         match self.trigger {
-            Trigger::Down(id) if before == Some(id) => {
-                format!("{} does not answer the failure detector", name(id))
-            }
+            Trigger::Down(id) if before == Some(id) => is_unanswered(id),
             Trigger::Heard(id) if leader == Some(id) => match fence {
                 Some(_) => format!("{} announced that it holds tenure", name(id)),
                 None => format!("{} announced that it leads", name(id)),
@@ -228,15 +208,10 @@ impl Publisher {
                 "tenure was granted".to_owned()
             }
             _ => match was_another.and_then(|id| Some((id, context.peers.get(id)?.heard))) {
-                Some((id, _)) if is_down(id, context) => {
-                    format!("{} does not answer the failure detector", name(id))
-                }
+                Some((id, _)) if is_down(id, context) => is_unanswered(id),
                 Some((id, at)) => {
-                    format!(
-                        "the last frame of {} arrived {} ago",
-                        name(id),
-                        in_words(context.now - at)
-                    )
+                    let age = in_words(context.now - at);
+                    format!("the last frame of {} arrived {age} ago", name(id))
                 }
                 None if leader == Some(context.me.id) => "elected, with no other leader".to_owned(),
                 None => "elected".to_owned(),

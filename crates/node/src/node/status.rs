@@ -46,25 +46,18 @@ pub struct GroupStatus {
     pub join: Vec<String>,
     /// The number of relays in the first round of an election that this member calls; none if the
     /// protocol has no relays.
-    #[serde(default)]
     pub k: Option<u32>,
     /// The measurements from which K is computed; none if the protocol has no relays.
-    #[serde(default)]
     pub measured: Option<Measured>,
     /// The partial view; none if members know the whole group.
-    #[serde(default)]
     pub partial_view: Option<PartialViewStatus>,
     /// The status of the group's council; none if this member has no role in one.
-    #[serde(default)]
     pub council: Option<CouncilStatus>,
     /// The reason why this member takes no part in elections at present; none if it does.
-    #[serde(default)]
     pub aside: Option<Aside>,
     /// The time since which this member knows of no leader; in fenced mode, of no tenure holder.
-    #[serde(default)]
     pub vacant_since: Option<Instant>,
     /// The time of the last frame of this group under another key.
-    #[serde(default)]
     pub other_key_at: Option<Instant>,
     /// The address of another process with this member's name, if there is one.
     pub duplicate_name: Option<SocketAddr>,
@@ -79,17 +72,13 @@ pub struct PeerStatus {
     #[serde(flatten)]
     pub peer: Peer,
     /// The time of its last frame. Followers are silent, so a long silence may mean nothing.
-    #[serde(default)]
     pub heard: Option<Instant>,
     /// The time of the first unanswered question; none if it was not asked since its last frame.
     /// Only a member that follows no other member asks.
-    #[serde(default)]
     pub unanswered: Option<Instant>,
     /// The time for which it has not answered, if that is longer than an answer may take.
-    #[serde(default)]
     pub silent_for: Option<Duration>,
     /// True if the failure detector reports it up; none without a detector of the whole group.
-    #[serde(default)]
     pub up: Option<bool>,
 }
 

@@ -293,7 +293,7 @@ impl Field {
         let content = match keyring.open(&mut flight.frame) {
             Ok(content) => content,
             Err(Rejected::Receiver) => return, // another member was at this address before
-            Err(why) => panic!("members share a key: {why}"),
+            Err(why) => panic!("members share a key: {why:?}"),
         };
         let frame = Frame::decode(content).expect("members write frames that can be read");
         self.members[flight.to].hear(self.now, flight.from, flight.channel, &frame, &mut out);

@@ -14,8 +14,7 @@ use std::collections::BTreeMap;
 
 use hustings_protocol::{Instant, MemberId};
 
-use super::Tenure;
-use super::{REACHED_WITHIN, Refusal};
+use super::{REACHED_WITHIN, Refusal, Tenure};
 use crate::frame::Sender;
 use crate::node::Context;
 
@@ -30,13 +29,10 @@ pub(super) struct AuthorityMismatch {
 impl AuthorityMismatch {
     /// Notes the list that a member uses. Returns true if it is another list, and that is new.
     fn note(&mut self, member: MemberId, theirs: u64, is_ours: bool) -> bool {
-        match is_ours {
-            true => {
-                self.members.remove(&member);
-                false
-            }
-            false => self.members.insert(member, theirs) != Some(theirs),
+        if is_ours {
+            self.members.remove(&member);
         }
+        !is_ours && self.members.insert(member, theirs) != Some(theirs)
     }
 
     fn note_holder(&mut self, at: Instant, why: String) {
@@ -63,10 +59,9 @@ impl Tenure {
     ) -> bool {
         let is_shared = self.authority.is_also(theirs);
         if self.authority_mismatch.note(sender.id, theirs, is_shared) {
+            let (group, name) = (&context.config.name, sender.name);
             tracing::error!(
-                "group `{}`: `{}` has another list of voters than this member, or another store: each ignores what the other says about tenure; give all members the same voters, or the same store",
-                context.config.name,
-                sender.name
+                "group `{group}`: `{name}` has another list of voters than this member, or another store: each ignores what the other says about tenure; give all members the same voters, or the same store"
             );
         }
         is_shared
@@ -75,9 +70,9 @@ impl Tenure {
     /// Notes a holder by another list. It is not the holder here, but it explains why two members
     /// lead.
     pub(super) fn note_other_holder(&mut self, sender: &Sender<'_>, context: &Context) {
+        let name = sender.name;
         let why = format!(
-            "`{}` holds tenure by another list of voters, or another store: two members may lead; give all members the same voters, or the same store",
-            sender.name
+            "`{name}` holds tenure by another list of voters, or another store: two members may lead; give all members the same voters, or the same store"
         );
         self.authority_mismatch.note_holder(context.now, why);
     }

@@ -14,7 +14,7 @@ use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::Tenure;
 use crate::frame::Body;
-use crate::node::{Context, Emit, Route};
+use crate::node::{Io, Route};
 
 /// The time between two announcements of the holder, and the time for which one counts.
 const TELL_EVERY: Duration = Duration::from_secs(1);
@@ -41,8 +41,7 @@ impl Tenure {
         from: MemberId,
         fence: Fence,
         lasts: Duration,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
         let known = self.holder;
         if known.is_some_and(|it| it.fence > fence) {
@@ -51,20 +50,20 @@ impl Tenure {
         self.holder = (lasts > Duration::ZERO).then_some(Holder {
             id: from,
             fence,
-            until: context.now + lasts.min(TOLD_FOR),
-            was_named: context.nominee == Some(from),
+            until: io.now + lasts.min(TOLD_FOR),
+            was_named: io.nominee == Some(from),
         });
-        self.show(emit);
+        self.show(io);
     }
 
     /// Forgets the holder if the election named it before and names another member now.
-    pub(super) fn doubt_holder(&mut self, nominee: MemberId, emit: &mut Emit) {
+    pub(super) fn doubt_holder(&mut self, nominee: MemberId, io: &mut Io<'_>) {
         match &mut self.holder {
             Some(holder) if holder.id == nominee => holder.was_named = true,
             Some(holder) if holder.was_named => self.holder = None,
             Some(_) | None => {}
         }
-        self.show(emit);
+        self.show(io);
     }
 
     /// Announces this member's tenure to a newcomer.
@@ -72,22 +71,21 @@ impl Tenure {
         &mut self,
         newcomer: MemberId,
         address: SocketAddr,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
         if let Some(fence) = self.fence {
             let holds = self.holds(fence, TOLD_FOR);
-            emit.send_to(context, newcomer, Route::To(address), &holds);
+            io.send_to(newcomer, Route::To(address), &holds);
         }
     }
 
     /// Announces this member's tenure to all.
-    pub(super) fn announce_tenure(&mut self, context: &Context, emit: &mut Emit) {
+    pub(super) fn announce_tenure(&mut self, io: &mut Io<'_>) {
         self.tell_at = None;
         if let Some(fence) = self.fence {
-            self.tell_at = Some(context.now + TELL_EVERY);
+            self.tell_at = Some(io.now + TELL_EVERY);
             let holds = self.holds(fence, TOLD_FOR);
-            emit.broadcast(context, &holds);
+            io.broadcast(&holds);
         }
     }
 

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::Tenure;
 use crate::authority::LastWill;
 use crate::frame::Body;
-use crate::node::{Context, Emit};
+use crate::node::{Context, Io};
 
 /// The number of a member's last frame. No frame of its incarnation comes after it.
 pub(crate) const LAST_NUMBER: u64 = u64::MAX - 1;
@@ -32,7 +32,7 @@ impl Tenure {
     /// Seals the release for the watcher, if it differs from the one that the watcher has. It
     /// differs if the message is another, or if a voter was heard for the first time or at another
     /// address. The frame has a number that no other frame of this incarnation has.
-    pub(super) fn word_last_words(&mut self, context: &Context, emit: &mut Emit) {
+    pub(super) fn word_last_words(&mut self, io: &mut Io<'_>) {
         if self.last_will.receiver_count() == 0 {
             return;
         }
@@ -42,11 +42,11 @@ impl Tenure {
             }
             return;
         };
-        if self.is_sealed(message, context) {
+        if self.is_sealed(message, io) {
             return;
         }
         let addresses: Vec<Option<SocketAddr>> =
-            self.voters().map(|it| context.address_of(it)).collect();
+            self.voters().map(|it| io.address_of(it)).collect();
         let bytes = crate::driver::encode(&message);
         let authority = self.authority.id();
         let mut last_will = Vec::new();
@@ -55,10 +55,10 @@ impl Tenure {
                 continue; // this member itself, or a voter that was never heard
             };
             let body = Body::Tenure { to, authority, message: &bytes };
-            let frame = emit.sealed_as(context, LAST_NUMBER, to, &body);
+            let frame = io.sealed_as(LAST_NUMBER, to, &body);
             last_will.extend(frame.map(|frame| (*address, frame)));
         }
-        self.worded = Some(Sealed { incarnation: context.incarnation.0, message, addresses });
+        self.worded = Some(Sealed { incarnation: io.incarnation.0, message, addresses });
         self.last_will.send_replace(LastWill(last_will));
     }
 

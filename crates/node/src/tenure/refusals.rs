@@ -8,13 +8,13 @@
 //!             the ttl
 //! Invariants  a fence of a later era is never refused here, because people begin eras
 
+use hustings_protocol::MemberId;
 use hustings_protocol::tenure::{Fence, Message, Question, Refused, counter};
-use hustings_protocol::{Instant, MemberId};
 
 use super::{Refusal, Tenure};
 use crate::authority::era;
 use crate::config::AuthorityConfig;
-use crate::node::{Context, Emit};
+use crate::node::{Context, Io};
 
 /// The number of refusals that the status shows.
 const MOST_REFUSALS: usize = 8;
@@ -23,8 +23,11 @@ const MOST_REFUSALS: usize = 8;
 const HIGHEST_FENCE: Fence = Fence(counter::last_of_era(counter::LAST_ERA << counter::COUNT_BITS));
 
 impl Tenure {
-    /// Adds a refusal to those that the status shows. Returns true if it is not the last one again.
-    fn enter_refusal(&mut self, at: Instant, why: &str) -> bool {
+    /// Counts a refusal, and adds it to those that the status shows. Returns true if it is not the
+    /// last one again.
+    fn enter_refusal(&mut self, why: &str, io: &mut Io<'_>) -> bool {
+        io.emit.counters.tenure_refusals += 1;
+        let at = io.now;
         match self.refusals.back_mut() {
             Some(last) if last.why == why => {
                 last.at = at;
@@ -49,8 +52,7 @@ impl Tenure {
         &mut self,
         by: MemberId,
         fence: Fence,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) -> bool {
         let holder = self.fence.or(self.holder.map(|it| it.fence));
         let known = holder.filter(|it| counter::era_of(it.0) == counter::era_of(fence.0));
@@ -58,7 +60,7 @@ impl Tenure {
         let is_far = reach.is_some_and(|it| fence > it) || !counter::is_lawful(fence.0);
         // A lease client judges by all that it knows, and reports it.
         if is_far && !self.voters.is_empty() {
-            self.note_far_fence(by, fence, reach.unwrap_or(HIGHEST_FENCE), context, emit);
+            self.note_far_fence(by, fence, reach.unwrap_or(HIGHEST_FENCE), io);
         }
         is_far
     }
@@ -69,28 +71,25 @@ impl Tenure {
         by: MemberId,
         fence: Fence,
         reach: Fence,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
-        emit.counters.far_fences += 1;
-        if emit.counters.far_fences == 1 {
+        io.emit.counters.far_fences += 1;
+        if io.emit.counters.far_fences == 1 {
+            let (group, name) = (&io.config.name, io.describe(by).name);
             tracing::warn!(
-                "group `{}`: fence {fence} of `{}` is ignored: no authority can have granted a fence above {reach} by now; unless a store has counted that far, a member invents fences: change the key on all members",
-                context.config.name,
-                context.describe(by).name
+                "group `{group}`: fence {fence} of `{name}` is ignored: no authority can have granted a fence above {reach} by now; unless a store has counted that far, a member invents fences: change the key on all members"
             );
         }
     }
 
-    pub(super) fn note_refusal(&mut self, why: &str, context: &Context, emit: &mut Emit) {
-        let group = &context.config.name;
-        emit.counters.tenure_refusals += 1;
-        if !self.enter_refusal(context.now, why) {
+    pub(super) fn note_refusal(&mut self, why: &str, io: &mut Io<'_>) {
+        let group = &io.context.config.name;
+        if !self.enter_refusal(why, io) {
             return;
         }
-        match self.authority.holds(context.now) {
+        match self.authority.holds(io.now) {
             Some(held) => {
-                let (fence, left) = (held.fence, (held.until - context.now).as_secs_f64());
+                let (fence, left) = (held.fence, (held.until - io.now).as_secs_f64());
                 tracing::warn!(
                     "group `{group}`: still holds tenure with fence {fence}, for {left:.1} s unless it is renewed: {why}"
                 );
@@ -101,16 +100,15 @@ impl Tenure {
 
     /// Notes that this member takes no tenure from its store, so it cannot succeed a failed leader;
     /// or, with `None`, that it does again.
-    pub(super) fn note_shut_out(&mut self, why: Option<&str>, context: &Context, emit: &mut Emit) {
-        let group = &context.config.name;
+    pub(super) fn note_shut_out(&mut self, why: Option<&str>, io: &mut Io<'_>) {
+        let group = &io.context.config.name;
         let was_shut_out = self.shut_out.is_some();
         let Some(why) = why else {
             self.shut_out = None;
             tracing::info!("group `{group}`: takes tenure from its store again");
             return;
         };
-        emit.counters.tenure_refusals += 1;
-        self.enter_refusal(context.now, why);
+        self.enter_refusal(why, io);
         self.shut_out = self.refusals.back().cloned();
         match was_shut_out {
             false => tracing::warn!(
@@ -121,30 +119,22 @@ impl Tenure {
     }
 
     /// Reports that too few voters answer.
-    pub(super) fn note_silence(&mut self, why: &str, context: &Context, emit: &mut Emit) {
-        emit.counters.tenure_refusals += 1;
-        if self.enter_refusal(context.now, why) {
-            tracing::warn!("group `{}`: no tenure: {why}", context.config.name);
+    pub(super) fn note_silence(&mut self, why: &str, io: &mut Io<'_>) {
+        if self.enter_refusal(why, io) {
+            tracing::warn!("group `{}`: no tenure: {why}", io.config.name);
         }
     }
 
     /// Reports a fault that needs a person's attention.
-    pub(super) fn note_fault(&mut self, why: &str, context: &Context, emit: &mut Emit) {
-        emit.counters.tenure_refusals += 1;
-        if self.enter_refusal(context.now, why) {
-            tracing::error!("group `{}`: {why}", context.config.name);
+    pub(super) fn note_fault(&mut self, why: &str, io: &mut Io<'_>) {
+        if self.enter_refusal(why, io) {
+            tracing::error!("group `{}`: {why}", io.config.name);
         }
     }
 
     /// Notes from a voter's answer whether it can vote, and whether it grants the ttl that this
     /// member asks for.
-    pub(super) fn note_answer(
-        &mut self,
-        from: MemberId,
-        message: &Message,
-        context: &Context,
-        emit: &mut Emit,
-    ) {
+    pub(super) fn note_answer(&mut self, from: MemberId, message: &Message, io: &mut Io<'_>) {
         let mut voters = self.voters.iter_mut();
         let Some(voter) = voters.find(|it| it.id == from) else {
             return;
@@ -159,7 +149,7 @@ impl Tenure {
                 let was_behind = std::mem::replace(&mut voter.is_behind, true);
                 let why = left_behind(&voter.name, most);
                 if !was_behind {
-                    self.note_fault(&why, context, emit);
+                    self.note_fault(&why, io);
                 }
             }
             Message::Refusal { refused, .. } => {

@@ -12,9 +12,8 @@
 use hustings_protocol::tenure::{Fence, LONGEST_WAIT, Refused};
 use hustings_protocol::{Duration, Instant, MemberId};
 
-use super::voter_latency::DISK_IS_SILENT;
 use super::{EXPLAIN_EVERY, Tenure};
-use crate::node::{Context, Emit, Event};
+use crate::node::{Context, Event, Io};
 
 /// The time without tenure before a nominee stands aside, in ttls. An attempt takes half a ttl at
 /// most: two answers and a pause. Two nominees practically never collide in six attempts in a row,
@@ -39,7 +38,7 @@ const LISTEN_FOR: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(super) struct StandAside {
     /// `None` while the member is not named, or holds tenure.
-    ends_at: Option<Instant>,
+    pub(super) ends_at: Option<Instant>,
     /// Voters asked the member to wait until then, and it asks none meanwhile.
     waits_until: Option<Instant>,
     /// The most that voters grant, if that is less than the member's ttl: it gets no tenure.
@@ -51,12 +50,6 @@ pub(super) struct StandAside {
     /// The number of frames received when the member stood aside, and the time until which it waits
     /// for another.
     listens: Option<(u64, Instant)>,
-}
-
-impl StandAside {
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.ends_at
-    }
 }
 
 impl Tenure {
@@ -124,53 +117,44 @@ impl Tenure {
         self.stand_aside.is_unwell = !is_healthy && context.config.authority.ttl().is_some();
     }
 
-    /// Reports a write to disk that takes too long. It is reported whether or not the member is
-    /// named, because it does not vote either.
-    pub(super) fn note_silent_disk(&mut self, context: &Context, emit: &mut Emit) {
-        self.note_fault(DISK_IS_SILENT, context, emit);
-    }
-
     /// Stands aside, if it is time.
-    pub(super) fn pass_stand_aside(&mut self, context: &Context, emit: &mut Emit) {
+    pub(super) fn pass_stand_aside(&mut self, io: &mut Io<'_>) {
         let is_unfit = self.is_unfit();
-        let is_over = |at: &mut Instant| is_unfit || *at <= context.now;
+        let is_over = |at: &mut Instant| is_unfit || *at <= io.now;
         if self.stand_aside.ends_at.take_if(is_over).is_none() {
             return;
         }
         let authority = &self.authority;
-        let is_leaving = self.transfer.is_some() || authority.holds(context.now).is_some();
+        let is_leaving = self.transfer.is_some() || authority.holds(io.now).is_some();
         let waits = !is_unfit && authority.is_held_elsewhere();
         if is_leaving || waits {
-            self.stand_aside.ends_at =
-                self.has_patience_for(context).map(|span| context.now + span);
+            self.stand_aside.ends_at = self.has_patience_for(io).map(|span| io.now + span);
             return;
         }
-        self.stand_aside(context, emit);
+        self.stand_aside(io);
     }
 
-    fn stand_aside(&mut self, context: &Context, emit: &mut Emit) {
+    fn stand_aside(&mut self, io: &mut Io<'_>) {
         if self.stand_aside.is_unwell {
-            self.note_refusal("this member reported itself unhealthy", context, emit);
+            self.note_refusal("this member reported itself unhealthy", io);
         }
+        let why = self.refusals.back();
+        let why = why.map_or_else(|| "no answer".to_owned(), |it| it.why.clone());
         if !std::mem::replace(&mut self.stand_aside.is_logged, true) {
-            let why = self.refusals.back();
+            let group = &io.config.name;
             tracing::warn!(
-                "group `{}`: named, but without tenure: stands aside, so that another member may acquire it ({})",
-                context.config.name,
-                why.map_or("no answer", |it| it.why.as_str())
+                "group `{group}`: named, but without tenure: stands aside, so that another member may acquire it ({why})"
             );
         }
         let span = match self.is_unfit() {
             true => LOOK_AGAIN_EVERY,
-            false if self.is_refused_its_ttl(context) => LISTEN_FOR,
+            false if self.is_refused_its_ttl(io) => LISTEN_FOR,
             false => STAND_ASIDE_FOR,
         };
         let needs_voters = !self.is_unfit() && !self.voters.is_empty();
-        let listens = (emit.counters.heard, context.now + LISTEN_FOR);
+        let listens = (io.emit.counters.heard, io.now + LISTEN_FOR);
         self.stand_aside.listens = needs_voters.then_some(listens);
-        let why = self.refusals.back();
-        let why = why.map_or_else(|| "no answer".to_owned(), |it| it.why.clone());
-        self.step_aside(span, why, context, emit);
+        self.step_aside(span, why, io);
     }
 
     /// Yields to another member's equal or higher fence.
@@ -179,20 +163,14 @@ impl Tenure {
     /// this member's tenure, as when people begin a new era and miss a member. A fence is granted
     /// only once. If two members have the same, the authority has lost its count, and neither
     /// member can know which one is right.
-    pub(super) fn yield_to_fence(
-        &mut self,
-        from: MemberId,
-        fence: Fence,
-        context: &Context,
-        emit: &mut Emit,
-    ) {
-        let shown = self.authority.holds(context.now).map(|held| held.fence);
+    pub(super) fn yield_to_fence(&mut self, from: MemberId, fence: Fence, io: &mut Io<'_>) {
+        let shown = self.authority.holds(io.now).map(|held| held.fence);
         // A lease client that also received the fence has already ended the lease.
         let held = shown.or(self.fence);
         let Some(held) = held.filter(|held| *held <= fence) else {
             return;
         };
-        let other = context.describe(from).name;
+        let other = io.describe(from).name;
         let why = match held == fence {
             true => format!(
                 "`{other}` has fence {fence} as well as this member, so the authority has lost its count: a store was restored from an older copy, or failed over to a lagging copy, or exists twice; or voters' files were set back. Both members give it up: make sure that there is one store, and raise `era` on all members; with voters, begin a new era (`hustings voter init --era`)"
@@ -201,28 +179,29 @@ impl Tenure {
                 "`{other}` has fence {fence}, and this member holds a lower fence, {held}: a new era was begun, or a store was set back, while this member held tenure. This member gives it up"
             ),
         };
-        self.note_fault(&why, context, emit);
-        self.authority.forfeit(context.now);
-        self.step_aside(STAND_ASIDE_FOR, why, context, emit);
+        self.note_fault(&why, io);
+        self.authority.forfeit(io.now);
+        self.step_aside(STAND_ASIDE_FOR, why, io);
     }
 
     /// True if no frame has arrived since the member stood aside.
-    fn is_deaf(&self, context: &Context, emit: &Emit) -> bool {
+    fn is_deaf(&self, io: &Io<'_>) -> bool {
         let listens = self.stand_aside.listens;
-        listens.is_some_and(|(heard, until)| heard == emit.counters.heard && context.now < until)
+        listens.is_some_and(|(heard, until)| heard == io.emit.counters.heard && io.now < until)
     }
 
     /// Ends the step-down. A member that still could not lead stays aside, or it would be named
     /// again.
-    pub(super) fn come_back(&mut self, context: &Context, emit: &mut Emit) {
-        let is_deaf = self.is_deaf(context, emit);
+    pub(super) fn come_back(&mut self, io: &mut Io<'_>) {
+        let is_deaf = self.is_deaf(io);
         if self.is_unfit() || is_deaf {
-            emit.raise(Event::StayDown(context.now + LOOK_AGAIN_EVERY));
-            let others = self.voters().filter(|it| is_deaf && *it != context.me.id);
-            others.for_each(|whom| emit.raise(Event::Seek(whom)));
+            io.raise(Event::StayDown(io.now + LOOK_AGAIN_EVERY));
+            let me = io.me.id;
+            let others = self.voters().filter(|it| is_deaf && *it != me);
+            others.for_each(|whom| io.raise(Event::Seek(whom)));
             return;
         }
         self.stand_aside.listens = None;
-        emit.raise(Event::Return);
+        io.raise(Event::Return);
     }
 }

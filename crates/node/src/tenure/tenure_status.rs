@@ -36,7 +36,6 @@ pub struct TenureStatus {
     /// A description of the authority that grants tenure.
     pub authority: String,
     /// The time for which tenure is granted at once.
-    #[serde(default)]
     pub ttl: Option<Duration>,
     /// The holder, as far as this member knows.
     pub holder: Option<String>,
@@ -54,14 +53,12 @@ pub struct TenureStatus {
     /// For a store: true if this member takes no tenure from it. Either the store counts below the
     /// highest fence that this member has seen, or its era is over, or a person has to remove an
     /// obstacle. The last of `refusals` gives the reason.
-    #[serde(default)]
     pub shut_out: Option<bool>,
     /// This member's latest failed attempts, and a recently announced holder by another list of
     /// voters.
     pub refusals: Vec<Refusal>,
     /// The announcement of a holder by another list of voters, or another store. Two members may
     /// lead.
-    #[serde(default)]
     pub disputed: Option<String>,
 }
 
@@ -73,7 +70,6 @@ pub struct VoterStatus {
     /// The time of the voter's last message; for this member itself, always now.
     pub heard: Option<Instant>,
     /// True if the voter answers this member; `None` if this member does not ask it continually.
-    #[serde(default)]
     pub answers: Option<bool>,
 }
 
@@ -132,10 +128,7 @@ impl Tenure {
         let own = own.map(|held| (context.member.clone(), held.fence));
         let other = self.holder.map(|it| (it.id, it.fence));
         let holder = own.or_else(|| other.map(|(id, fence)| (context.describe(id).name, fence)));
-        let heard = |voter: &Voter| match voter.id == context.me.id {
-            true => Some(now),
-            false => voter.heard,
-        };
+        let heard = |voter: &Voter| if voter.id == context.me.id { Some(now) } else { voter.heard };
         let voters = self.voters.iter().map(|voter| VoterStatus {
             name: voter.name.clone(),
             heard: heard(voter),

@@ -23,7 +23,7 @@ use crate::control::{TransferError, TransferOutcome};
 use crate::frame::Body;
 use crate::identity::member_id;
 use crate::membership::Membership;
-use crate::node::{Context, Emit, Event, Route, StepDownCause};
+use crate::node::{Context, Event, Io, Route, StepDownCause};
 
 /// The time within which an existing member answers a lookup, even if a call or two were lost.
 const FOUND_WITHIN: Duration = Duration::from_millis(250);
@@ -50,13 +50,7 @@ pub(super) struct Transfer {
     /// The time that the transferee has after the release.
     within: Duration,
     /// `None` while this member's work goes on and it keeps tenure.
-    until: Option<Instant>,
-}
-
-impl Transfer {
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.until
-    }
+    pub(super) until: Option<Instant>,
 }
 
 /// The time in which this member lets a transferee come first.
@@ -73,15 +67,9 @@ pub(crate) struct TransferGrace {
 pub(super) struct PendingLookup {
     name: String,
     id: MemberId,
-    again_at: Instant,
-    until: Instant,
+    pub(super) again_at: Instant,
+    pub(super) until: Instant,
     found: oneshot::Sender<Result<MemberId, TransferError>>,
-}
-
-impl PendingLookup {
-    pub(super) fn due(&self) -> Instant {
-        self.again_at.min(self.until)
-    }
 }
 
 // Before anything is given up.
@@ -92,22 +80,16 @@ impl Tenure {
         &mut self,
         name: String,
         found: oneshot::Sender<Result<MemberId, TransferError>>,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
         let id = member_id(&name);
-        let verdict = match self.refuse_handover(id, context) {
+        let verdict = match self.refuse_handover(id, io) {
             Some(refusal) => Err(refusal),
-            None if self.names(context).contains(&name) => Ok(id),
+            None if self.names(io).contains(&name) => Ok(id),
             None => {
-                self.pending_lookups.push(PendingLookup {
-                    name,
-                    id,
-                    again_at: context.now,
-                    until: context.now + FOUND_WITHIN,
-                    found,
-                });
-                self.pass_pending_lookups(context, emit);
+                let (again_at, until) = (io.now, io.now + FOUND_WITHIN);
+                self.pending_lookups.push(PendingLookup { name, id, again_at, until, found });
+                self.pass_pending_lookups(io);
                 return;
             }
         };
@@ -125,12 +107,8 @@ impl Tenure {
             return Some(TransferError::Itself { group, member, known });
         }
         if self.fence.is_none() {
-            let holder = self.holder.map(|it| (it.id, it.fence));
-            return Some(TransferError::NoTenure {
-                group,
-                member,
-                holder: holder.map(|(id, _)| context.describe(id).name),
-            });
+            let holder = self.holder.map(|it| context.describe(it.id).name);
+            return Some(TransferError::NoTenure { group, member, holder });
         }
         None
     }
@@ -147,26 +125,26 @@ impl Tenure {
     }
 
     /// Repeats the pending lookups, and reports the members that were found.
-    pub(super) fn pass_pending_lookups(&mut self, context: &Context, emit: &mut Emit) {
-        for mut pending_lookups in std::mem::take(&mut self.pending_lookups) {
-            let verdict = match context.peers.get(pending_lookups.id) {
-                Some(_) => Ok(pending_lookups.id),
-                None if pending_lookups.until <= context.now => Err(TransferError::Unknown {
-                    group: context.config.name.clone(),
-                    transferee: pending_lookups.name,
-                    known: self.names(context),
+    pub(super) fn pass_pending_lookups(&mut self, io: &mut Io<'_>) {
+        for mut lookup in std::mem::take(&mut self.pending_lookups) {
+            let verdict = match io.peers.get(lookup.id) {
+                Some(_) => Ok(lookup.id),
+                None if lookup.until <= io.now => Err(TransferError::Unknown {
+                    group: io.config.name.clone(),
+                    transferee: lookup.name,
+                    known: self.names(io),
                 }),
                 None => {
-                    if pending_lookups.again_at <= context.now {
-                        pending_lookups.again_at = context.now + SEEK_EVERY;
-                        emit.raise(Event::Seek(pending_lookups.id));
+                    if lookup.again_at <= io.now {
+                        lookup.again_at = io.now + SEEK_EVERY;
+                        io.raise(Event::Seek(lookup.id));
                     }
-                    self.pending_lookups.push(pending_lookups);
+                    self.pending_lookups.push(lookup);
                     continue;
                 }
             };
             // The requester may be gone.
-            let _ = pending_lookups.found.send(verdict);
+            let _ = lookup.found.send(verdict);
         }
     }
 }
@@ -178,19 +156,18 @@ impl Tenure {
         &mut self,
         span: Duration,
         transferee: Option<Transferee>,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) -> bool {
         let (Some(transferee), Some(fence), AuthorityConfig::Quorum(quorum)) =
-            (transferee, self.fence, &context.config.authority)
+            (transferee, self.fence, &io.config.authority)
         else {
             return false;
         };
         let within = quorum.taken_within();
         self.transferee = Some(transferee.id);
         self.transfer = Some(Transfer { transferee, fence, span, within, until: None });
-        self.resign_tenure(context, emit);
-        self.show(emit);
+        self.resign_tenure(io);
+        self.show(io);
         true
     }
 
@@ -199,28 +176,23 @@ impl Tenure {
     }
 
     /// Announces that tenure is being released, and that only the transferee may take it.
-    pub(super) fn begin_transfer(&mut self, to: MemberId, context: &Context, emit: &mut Emit) {
+    pub(super) fn begin_transfer(&mut self, to: MemberId, io: &mut Io<'_>) {
         if let Some(transfer) = &mut self.transfer {
-            transfer.until = Some(context.now + transfer.within);
-            let within_ns = transfer.within.0;
-            let hands_over = Body::Transfer {
-                to,
-                within_ns,
-                fence: transfer.fence.0,
-                authority: self.authority.id(),
-            };
+            transfer.until = Some(io.now + transfer.within);
+            let (within_ns, fence) = (transfer.within.0, transfer.fence.0);
+            let hands_over =
+                Body::Transfer { to, within_ns, fence, authority: self.authority.id() };
             // A multicast may arrive after the release, which is sent to each voter. A voter that
             // waits for tenure would then take it, and so would a waiting member that a voter
             // tells. So both kinds also get a unicast.
-            let voters = context.voters.iter().copied().filter(|it| *it != context.me.id);
-            let waiters = self.waiters.iter();
-            let told: BTreeSet<MemberId> = voters.chain(waiters).collect();
+            let voters = io.voters.iter().copied().filter(|it| *it != io.me.id);
+            let told: BTreeSet<MemberId> = voters.chain(self.waiters.0.iter().copied()).collect();
             for receiver in told {
-                if let Some(place) = context.address_of(receiver) {
-                    emit.send_to(context, receiver, Route::To(place), &hands_over);
+                if let Some(place) = io.address_of(receiver) {
+                    io.send_to(receiver, Route::To(place), &hands_over);
                 }
             }
-            emit.broadcast(context, &hands_over);
+            io.broadcast(&hands_over);
         }
     }
 
@@ -237,60 +209,52 @@ impl Tenure {
         &mut self,
         (to, within): (MemberId, Duration),
         fence: Fence,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
         if self.holder.is_some_and(|it| it.fence > fence) {
             return; // the transferee or another member has it
         }
-        let within = within.min(context.config.authority.ttl().unwrap_or(Duration::ZERO));
-        let is_heir = to == context.me.id;
-        let until = context.now + within;
+        let within = within.min(io.config.authority.ttl().unwrap_or(Duration::ZERO));
+        let is_heir = to == io.me.id;
+        let until = io.now + within;
         self.transfer_grace = (!is_heir).then_some(TransferGrace { transferee: to, until, fence });
-        if !is_heir && self.authority.holds(context.now).is_none() {
-            self.ask_authority(Request::Withdraw, context, emit);
+        if !is_heir && self.authority.holds(io.now).is_none() {
+            self.ask_authority(Request::Withdraw, io);
         }
     }
 
     /// Handles that `holder` has or had tenure. If it is the transferee, the grace time ends and a
     /// waiting nominee asks: the voters refuse, and say when tenure is free.
-    pub(super) fn on_transfer_taken(
-        &mut self,
-        holder: MemberId,
-        fence: Fence,
-        context: &Context,
-        emit: &mut Emit,
-    ) {
+    pub(super) fn on_transfer_taken(&mut self, holder: MemberId, fence: Fence, io: &mut Io<'_>) {
         let is_heir = |it: &mut TransferGrace| it.transferee == holder && it.fence < fence;
         if self.transfer_grace.take_if(is_heir).is_some() {
-            self.on_released(context, emit);
+            self.on_released(io);
         }
     }
 
     /// Ends the grace time of a transferee: waiting members may ask.
-    pub(super) fn end_holding_back(&mut self, context: &Context, emit: &mut Emit) {
-        self.on_released(context, emit);
-        self.notify_waiters(|_| true, context, emit);
+    pub(super) fn end_holding_back(&mut self, io: &mut Io<'_>) {
+        self.on_released(io);
+        self.notify_waiters(|_| true, io);
     }
 
     /// Completes the transfer, if `holder` is its transferee.
-    pub(super) fn note_transferee(&mut self, holder: MemberId, fence: Fence, emit: &mut Emit) {
+    pub(super) fn note_transferee(&mut self, holder: MemberId, fence: Fence, io: &mut Io<'_>) {
         // With a lower fence, it announces what it held before.
         let is_it = |it: &mut Transfer| it.transferee.id == holder && it.fence < fence;
         if let Some(transfer) = self.transfer.take_if(is_it) {
             // The requester may be gone.
             let _ = transfer.transferee.outcome.send(TransferOutcome::Taken);
-            step_down(transfer.span, emit);
+            step_down(transfer.span, io);
         }
     }
 
     /// Ends a transfer whose time is over, or whose tenure was lost before the work stopped.
-    pub(super) fn pass_transfer(&mut self, context: &Context, emit: &mut Emit) {
-        let is_lost = self.authority.holds(context.now).is_none();
-        let is_over = |it: &mut Transfer| it.until.map_or(is_lost, |until| until <= context.now);
+    pub(super) fn pass_transfer(&mut self, io: &mut Io<'_>) {
+        let is_lost = self.authority.holds(io.now).is_none();
+        let is_over = |it: &mut Transfer| it.until.map_or(is_lost, |until| until <= io.now);
         if let Some(transfer) = self.transfer.take_if(is_over) {
-            let (group, transferee) =
-                (&context.config.name, context.describe(transfer.transferee.id).name);
+            let (group, transferee) = (&io.config.name, io.describe(transfer.transferee.id).name);
             let within = transfer.until.map(|_| transfer.within);
             match within {
                 Some(within) => tracing::warn!(
@@ -302,7 +266,7 @@ impl Tenure {
             }
             let _ = transfer.transferee.outcome.send(TransferOutcome::Missed { within });
             self.transferee = None;
-            step_down(transfer.span, emit);
+            step_down(transfer.span, io);
         }
     }
 }
@@ -318,15 +282,15 @@ impl Tenure {
 
     /// Ends the time of this transferee. It keeps what it has. Unless the election names it, it
     /// stops asking, or a late transferee would ask for ever.
-    pub(super) fn end_inheritance(&mut self, context: &Context, emit: &mut Emit) {
-        if !context.is_nominee() {
-            self.ask_authority(Request::Withdraw, context, emit);
+    pub(super) fn end_inheritance(&mut self, io: &mut Io<'_>) {
+        if !io.is_nominee() {
+            self.ask_authority(Request::Withdraw, io);
         }
     }
 }
 
 /// Steps down when a transfer is over.
-fn step_down(span: Duration, emit: &mut Emit) {
+fn step_down(span: Duration, io: &mut Io<'_>) {
     let cause = StepDownCause::Asked;
-    emit.raise(Event::StepDown { span, cause, why: None, has_resigned: false });
+    io.raise(Event::StepDown { span, cause, why: None, has_resigned: false });
 }

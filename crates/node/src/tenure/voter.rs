@@ -11,7 +11,7 @@ use hustings_protocol::{Duration, Instant, MemberId};
 use super::Tenure;
 use super::voter_latency::Asked;
 use crate::frame::Body;
-use crate::node::{Context, Emit, Route};
+use crate::node::{Io, Route};
 
 /// The most multicast calls to one voter within [`CALLS_IN`]: one attempt, and its end.
 const CALLS: u32 = 8;
@@ -54,45 +54,44 @@ impl Tenure {
         &mut self,
         to: MemberId,
         (message, is_question): (&[u8], bool),
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
         // A voter that does not answer in time may have moved. It is also called by all channels
         // while there is time left to renew.
-        let answer_within = context.config.authority.answer_within();
+        let answer_within = io.config.authority.answer_within();
         let mut is_silent = false;
-        let incarnation = context.peers.get(to).map(|it| it.incarnation);
+        let incarnation = io.peers.get(to).map(|it| it.incarnation);
         let mut others = self.voters.iter_mut();
         if let Some(voter) = others.find(|it| it.id == to)
             && is_question
         {
-            is_silent = answer_within.is_some_and(|it| voter.asked.waits(context.now) >= it);
-            voter.asked.ask(context.now, incarnation);
+            is_silent = answer_within.is_some_and(|it| voter.asked.waits(io.now) >= it);
+            voter.asked.ask(io.now, incarnation);
         }
         let body = Body::Tenure { to, authority: self.authority.id(), message };
-        if let Some(address) = context.address_of(to) {
-            emit.counters.tenure_sent += 1;
-            emit.send_to(context, to, Route::To(address), &body);
+        if let Some(address) = io.address_of(to) {
+            io.emit.counters.tenure_sent += 1;
+            io.send_to(to, Route::To(address), &body);
             if !is_silent {
                 return;
             }
         }
         let mut voters = self.voters.iter_mut();
         let Some(voter) = voters.find(|it| it.id == to) else {
-            emit.broadcast(context, &body); // a transferee of which no frame has arrived
+            io.broadcast(&body); // a transferee of which no frame has arrived
             return;
         };
         let (since, times) = match voter.called {
-            Some((since, times)) if context.now - since < CALLS_IN => (since, times),
-            Some(_) | None => (context.now, 0),
+            Some((since, times)) if io.now - since < CALLS_IN => (since, times),
+            Some(_) | None => (io.now, 0),
         };
         if times < CALLS {
             voter.called = Some((since, times + 1));
             let is_news = voter.asked.call();
-            emit.counters.tenure_sent += 1;
-            emit.broadcast(context, &body);
+            io.emit.counters.tenure_sent += 1;
+            io.broadcast(&body);
             if is_news {
-                self.log_voter_search(to, context);
+                self.log_voter_search(to, io);
             }
         }
     }

@@ -18,9 +18,8 @@ use super::{EXPLAIN_EVERY, Tenure, Voter};
 use crate::config::presets::ANSWERS_IN_A_TTL;
 use crate::config::voter_name_check;
 use crate::identity::Incarnation;
-use crate::node::Context;
-use crate::node::Emit;
 use crate::node::health::in_words;
+use crate::node::{Context, Io};
 
 /// The number of answers of which the median is taken. Some answers are late because the question
 /// was lost and asked again; the median tolerates those.
@@ -122,27 +121,27 @@ impl Tenure {
 
     /// Reports why the nominee has no tenure, if voters do not answer. A voter that refuses gives
     /// its reason itself; silence has to be explained here.
-    pub(super) fn explain_silence(&mut self, context: &Context, emit: &mut Emit) {
-        if !context.is_nominee() || self.fence.is_some() || self.voters.is_empty() {
+    pub(super) fn explain_silence(&mut self, io: &mut Io<'_>) {
+        if !io.is_nominee() || self.fence.is_some() || self.voters.is_empty() {
             return;
         }
-        self.explain_at = Some(context.now + EXPLAIN_EVERY);
+        self.explain_at = Some(io.now + EXPLAIN_EVERY);
         if self.transfer.is_some() || self.transfer_grace.is_some() {
             return; // asks no voter while a transferee may take tenure
         }
-        let is_long = |since: Instant| context.now - since >= Duration(EXPLAIN_EVERY.0 / 2);
+        let is_long = |since: Instant| io.now - since >= Duration(EXPLAIN_EVERY.0 / 2);
         if self.authority.saves_since().is_some_and(is_long) {
             // its questions to the other voters wait for the disk
-            self.note_refusal(DISK_IS_SILENT, context, emit);
+            self.note_refusal(DISK_IS_SILENT, io);
             return;
         }
-        if self.is_asked_to_wait(context.now) {
+        if self.is_asked_to_wait(io.now) {
             return;
         }
-        let silent = self.silent_voters(EXPLAIN_EVERY, context);
+        let silent = self.silent_voters(EXPLAIN_EVERY, io);
         let voters = self.voters.len();
         if silent.len() * 2 > voters {
-            let remedy = self.misnamed(&silent, context).unwrap_or_else(|| {
+            let remedy = self.misnamed(&silent, io).unwrap_or_else(|| {
                 "check that their agents run with this group's key, and that the network reaches them"
                     .to_owned()
             });
@@ -151,7 +150,7 @@ impl Tenure {
                 silent.len(),
                 silent.join(", ")
             );
-            self.note_silence(&why, context, emit);
+            self.note_silence(&why, io);
         }
     }
 

@@ -11,8 +11,6 @@
 //! The lost voter cannot have granted a longer ttl, because a majority would have had to grant it
 //! too.
 
-use std::net::SocketAddr;
-
 use hustings_protocol::tenure::{Message, QueryAnswer, Question, VoterQuery};
 use hustings_protocol::{Duration, MemberId};
 use tokio::sync::mpsc;
@@ -20,7 +18,7 @@ use tokio::sync::mpsc;
 use super::Tenure;
 use crate::control::{Promised, Told};
 use crate::frame::Body;
-use crate::node::{Admitted, Context, Emit, Route};
+use crate::node::{Admitted, Context, Io, Route};
 
 /// A query, and the channel of the caller that waits for the answers.
 pub(super) struct VoterQueryRound {
@@ -30,54 +28,41 @@ pub(super) struct VoterQueryRound {
 
 impl Tenure {
     /// Asks all other voters, and sends their answers to `answers`.
-    pub(crate) fn voter_query(
-        &mut self,
-        answers: mpsc::UnboundedSender<Told>,
-        context: &Context,
-        emit: &mut Emit,
-    ) {
-        let Some(number) = emit.entropy.next() else {
+    pub(crate) fn voter_query(&mut self, answers: mpsc::UnboundedSender<Told>, io: &mut Io<'_>) {
+        let Some(number) = io.emit.entropy.next() else {
             tracing::error!(
                 "group `{}`: the operating system gives no random numbers: the voters cannot be asked for their promises",
-                context.config.name
+                io.config.name
             );
             return;
         };
-        let me = context.me.id;
+        let me = io.me.id;
         let voters: Vec<MemberId> = self.voters().collect();
-        let others = voters.iter().copied().filter(|it| *it != me);
-        let others: Vec<MemberId> = others.collect();
         let before = self.voter_query.take().map(|it| it.query);
-        let mut query = before.unwrap_or_else(|| VoterQuery::new(me, voters));
+        let mut query = before.unwrap_or_else(|| VoterQuery::new(me, voters.clone()));
         let question = crate::driver::encode(&query.ask(number));
         self.voter_query = Some(VoterQueryRound { answers, query });
         // The questions are for others. A process that uses this member's own name must hear of it
         // too.
-        emit.broadcast(context, &Body::Up);
+        io.broadcast(&Body::Up);
         // A message to itself is for every voter, of this list or another. The known addresses of
         // the voters may be wrong.
         let body = Body::Tenure { to: me, authority: self.authority.id(), message: &question };
-        emit.broadcast(context, &body);
-        for voter in others {
-            self.send_tenure(voter, (&question, true), context, emit);
+        io.broadcast(&body);
+        for voter in voters.into_iter().filter(|it| *it != me) {
+            self.send_tenure(voter, (&question, true), io);
         }
     }
 
     /// Sends `to` the longest ttl that this voter can have granted, if `message` is a voter query.
-    pub(super) fn answer_query(
-        &mut self,
-        to: MemberId,
-        message: &Message,
-        context: &Context,
-        emit: &mut Emit,
-    ) {
+    pub(super) fn answer_query(&mut self, to: MemberId, message: &Message, io: &mut Io<'_>) {
         let (Some(question), Some(longest), Some(address)) =
-            (question_of(to, message), self.authority.longest_ttl(), context.address_of(to))
+            (question_of(to, message), self.authority.longest_ttl(), io.address_of(to))
         else {
             return;
         };
         let body = Body::Granted { longest_ns: longest.0, question };
-        emit.send_to(context, to, Route::To(address), &body);
+        io.send_to(to, Route::To(address), &body);
     }
 
     /// Handles a tenure message of a member with another list of voters.
@@ -90,38 +75,28 @@ impl Tenure {
         &mut self,
         heard: &Admitted<'_>,
         (asked, message): (&Message, &[u8]),
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
         let (sender, address) = (&heard.frame.sender, heard.address);
-        let number = question_of(context.me.id, asked);
+        let number = question_of(io.me.id, asked);
         let voter_query = self.voter_query.as_ref();
         if voter_query.is_some_and(|it| number.is_some_and(|number| it.query.has_asked(number))) {
-            self.report_other_voter_list(sender.name, None, false);
+            let member = sender.name.to_owned();
+            self.tell_query(Told::Another { member, fence: None, holds: false });
         }
-        let votes = context.votes();
+        let votes = io.votes();
         if votes && question_of(sender.id, asked).is_some() {
             let body = Body::Tenure { to: sender.id, authority: self.authority.id(), message };
-            emit.send_to(context, sender.id, Route::To(address), &body);
+            io.send_to(sender.id, Route::To(address), &body);
         }
     }
 
-    /// Tells the waiting caller about a member with another list of voters, or a store.
-    pub(super) fn report_other_voter_list(&self, member: &str, fence: Option<u64>, holds: bool) {
-        if let Some(voter_query) = &self.voter_query {
-            let member = member.to_owned();
-            // The caller may be gone.
-            let _ = voter_query.answers.send(Told::Another { member, fence, holds });
-        }
-    }
-
-    /// Tells the waiting caller about an unproven sender that claims tenure. The frame may be a
+    /// Tells the caller of the open query what was found. The frame of an unproven sender may be a
     /// recording: the caller may refuse because of it, and do nothing else.
-    pub(super) fn report_unproven_claim(&self, member: &str, fence: u64, address: SocketAddr) {
+    pub(super) fn tell_query(&self, told: Told) {
         if let Some(voter_query) = &self.voter_query {
-            let member = member.to_owned();
             // The caller may be gone.
-            let _ = voter_query.answers.send(Told::Unproven { member, fence, address });
+            let _ = voter_query.answers.send(told);
         }
     }
 
@@ -144,14 +119,8 @@ impl Tenure {
         let Some(voter_query) = &mut self.voter_query else {
             return false;
         };
-        let is_answer = matches!(
-            message,
-            Message::Refusal {
-                ballot,
-                question: Question::Ask,
-                ..
-            } if ballot.counter == 0
-        );
+        let is_answer = matches!(message, Message::Refusal { ballot, question: Question::Ask, .. }
+            if ballot.counter == 0);
         let promised = match voter_query.query.hear(from, message) {
             // The other frame of the answer was lost. The question is repeated.
             None | Some(QueryAnswer { promised: Some(_), longest_ttl: None }) => return is_answer,
@@ -160,9 +129,7 @@ impl Tenure {
             }
             Some(QueryAnswer { promised: None, .. }) => None,
         };
-        let told = Told::Voter { voter: name, promised };
-        // The caller may be gone.
-        let _ = voter_query.answers.send(told);
+        self.tell_query(Told::Voter { voter: name, promised });
         true
     }
 }

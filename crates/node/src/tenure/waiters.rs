@@ -12,7 +12,7 @@ use hustings_protocol::tenure::{Ballot, Fence, Message, Refused, Request};
 
 use super::{Tenure, TransferGrace};
 use crate::frame::Body;
-use crate::node::{Context, Emit, Route};
+use crate::node::{Io, Route};
 
 /// The most members that wait. The election names one at a time, and a transferee may wait beside
 /// it; the rest allows for disagreement.
@@ -20,7 +20,7 @@ const MOST: usize = 4;
 
 /// The members that this voter refused recently because another member holds tenure.
 #[derive(Debug, Default)]
-pub(super) struct Waiters(Vec<MemberId>);
+pub(super) struct Waiters(pub(super) Vec<MemberId>);
 
 impl Waiters {
     fn note(&mut self, who: MemberId) {
@@ -29,10 +29,6 @@ impl Waiters {
             self.0.remove(0); // refused longest ago
         }
         self.0.push(who);
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = MemberId> {
-        self.0.iter().copied()
     }
 }
 
@@ -49,53 +45,43 @@ impl Tenure {
 
     /// Handles a release by `from`. After a transfer only the transferee may ask, until it releases
     /// tenure itself.
-    pub(super) fn on_release(
-        &mut self,
-        from: MemberId,
-        released: Ballot,
-        context: &Context,
-        emit: &mut Emit,
-    ) {
+    pub(super) fn on_release(&mut self, from: MemberId, released: Ballot, io: &mut Io<'_>) {
         let is_heirs = |it: &mut TransferGrace| {
             it.transferee == released.owner.id && it.fence < Fence(released.counter)
         };
         self.transfer_grace.take_if(is_heirs);
-        self.on_released(context, emit);
+        self.on_released(io);
         let transferee = self.transfer_grace.map(|it| it.transferee).or(self.transferee());
         self.notify_waiters(
             |it| it != from && transferee.is_none_or(|transferee| transferee == it),
-            context,
-            emit,
+            io,
         );
     }
 
     pub(super) fn notify_waiters(
         &mut self,
         is_to_know: impl Fn(MemberId) -> bool,
-        context: &Context,
-        emit: &mut Emit,
+        io: &mut Io<'_>,
     ) {
-        if !context.is_active() {
+        if !io.is_active() {
             return; // of two processes with one name, only one may speak
         }
-        let told: Vec<MemberId> = {
-            let waiters = &mut self.waiters.0;
-            waiters.extract_if(.., |it| is_to_know(*it)).collect()
-        };
+        let told = self.waiters.0.extract_if(.., |it| is_to_know(*it));
+        let told: Vec<MemberId> = told.collect();
         let authority = self.authority.id();
         for waiter in told {
-            if let Some(address) = context.address_of(waiter) {
-                emit.send_to(context, waiter, Route::To(address), &Body::Released { authority });
+            if let Some(address) = io.address_of(waiter) {
+                io.send_to(waiter, Route::To(address), &Body::Released { authority });
             }
         }
     }
 
     /// Asks for tenure again, if this member waits for it.
-    pub(super) fn on_released(&mut self, context: &Context, emit: &mut Emit) {
+    pub(super) fn on_released(&mut self, io: &mut Io<'_>) {
         let transfer_grace = self.transfer.is_some() || self.transfer_grace.is_some();
-        let waits = context.is_nominee() || self.receives_transfer_until.is_some();
+        let waits = io.is_nominee() || self.receives_transfer_until.is_some();
         if waits && self.fence.is_none() && !transfer_grace {
-            self.ask_authority(Request::Acquire, context, emit);
+            self.ask_authority(Request::Acquire, io);
         }
     }
 }

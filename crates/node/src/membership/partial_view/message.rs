@@ -47,6 +47,15 @@ pub(super) enum ViewMessage {
     Rumour(epidemic::Message<Said>),
 }
 
+/// The entries of a message of the shuffle.
+pub(super) fn entries_of(message: &mut shuffle::Message) -> &mut Entries {
+    match message {
+        shuffle::Message::Offer { entries, .. } | shuffle::Message::Answer { entries, .. } => {
+            entries
+        }
+    }
+}
+
 /// A message to all members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Said {

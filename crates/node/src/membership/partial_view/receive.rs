@@ -12,10 +12,11 @@ use hustings_protocol::shuffle::Entry;
 use hustings_protocol::{Candidate, Instant, MemberId, epidemic, shuffle};
 
 use super::PartialView;
-use super::message::{Entries, Said, ViewMessage};
+use super::message::{Entries, Said, ViewMessage, entries_of};
+use crate::driver::decode;
 use crate::frame::Sender;
-use crate::membership::MembershipEffect;
 use crate::membership::member_table::{MemberAddress, Source, localize, widen};
+use crate::node::Event;
 use crate::seal::Rejected;
 
 impl PartialView {
@@ -23,7 +24,7 @@ impl PartialView {
     ///
     /// # Errors
     /// If the message is malformed.
-    pub(in crate::membership) fn hear(
+    pub(super) fn receive(
         &mut self,
         now: Instant,
         sender: &Sender<'_>,
@@ -34,8 +35,7 @@ impl PartialView {
         if self.is_gone {
             return Ok(());
         }
-        let (message, rest) =
-            postcard::take_from_bytes::<ViewMessage>(bytes).map_err(|_| Rejected::Malformed)?;
+        let (message, rest) = decode::<ViewMessage>(bytes)?;
         if !rest.is_empty() {
             return Err(Rejected::Malformed);
         }
@@ -52,50 +52,38 @@ impl PartialView {
         from: SocketAddr,
         message: ViewMessage,
     ) -> Result<(), Rejected> {
-        let now = self.now;
+        let (now, id) = (self.now, sender.id);
         match message {
-            ViewMessage::Shuffle {
-                size,
-                message: shuffle::Message::Offer { number, priority, entries },
-                places,
-            } => {
-                let entries = self.introduce(&entries, places, from)?;
+            ViewMessage::Shuffle { size, mut message, places } => {
+                let entries = entries_of(&mut message);
+                *entries = self.introduce(entries, places, from)?;
                 self.note_size(size);
-                let id = sender.id;
-                self.take_back(Candidate { priority, id }, sender.incarnation());
-                let message = shuffle::Message::Offer { number, priority, entries };
+                match message {
+                    shuffle::Message::Offer { priority, .. } => {
+                        self.take_back(Candidate { priority, id }, sender.incarnation);
+                    }
+                    shuffle::Message::Answer { number, .. } => self.loss.answered(id, number),
+                }
                 self.shuffle.hear(now, id, message);
-            }
-            ViewMessage::Shuffle {
-                size,
-                message: shuffle::Message::Answer { number, entries },
-                places,
-            } => {
-                let entries = self.introduce(&entries, places, from)?;
-                self.note_size(size);
-                self.loss.answered(sender.id, number);
-                let message = shuffle::Message::Answer { number, entries };
-                self.shuffle.hear(now, sender.id, message);
             }
             ViewMessage::Welcome { size, priority, was_dead, entries, places } => {
                 let entries = self.introduce(&entries, places, from)?;
                 self.note_size(size);
-                let id = sender.id;
-                self.take_back(Candidate { priority, id }, sender.incarnation());
+                self.take_back(Candidate { priority, id }, sender.incarnation);
                 self.acquaint(Candidate { priority, id });
                 if was_dead {
-                    self.effects.push(MembershipEffect::WasDead);
+                    self.find(Event::TakenForDead);
                 }
                 for entry in entries.iter() {
-                    if self.shuffle.protocol().acquaintances().len() < self.room {
+                    if self.shuffle.protocol.acquaintances().len() < self.room {
                         self.acquaint(entry.candidate);
                     }
                 }
             }
-            ViewMessage::Census(message) => self.census.hear(now, sender.id, message),
+            ViewMessage::Census(message) => self.census.hear(now, id, message),
             ViewMessage::Rumour(mut message) => {
-                locate(&mut message, sender.id, from)?;
-                self.rumours.hear(now, sender.id, message);
+                locate(&mut message, id, from)?;
+                self.rumours.hear(now, id, message);
             }
         }
         Ok(())
@@ -115,7 +103,7 @@ impl PartialView {
         }
         let mut living = Entries::NONE;
         for (entry, known) in entries.iter().zip(places) {
-            let (id, incarnation) = (entry.candidate.id, known.incarnation());
+            let (id, incarnation) = (entry.candidate.id, known.incarnation);
             if id == self.me.id || self.tombstones.holds(id, incarnation) {
                 continue;
             }

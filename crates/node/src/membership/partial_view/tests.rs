@@ -7,7 +7,7 @@ use hustings_protocol::{Candidate, Duration, Instant, MemberId, Priority};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{MembershipEffect, PartialView};
+use super::{Event, Membership, MembershipEffect, PartialView};
 use crate::frame::{MOST_NAME_BYTES, Sender};
 use crate::identity::{Incarnation, member_id};
 use crate::membership::MOST_BYTES;
@@ -96,7 +96,7 @@ impl Wire {
 
     fn collect(&mut self, index: usize) {
         let election = &mut self.members[index];
-        for effect in election.partial_view.take_effects() {
+        for effect in election.partial_view.take_effects(self.now) {
             match effect {
                 MembershipEffect::Send { to, bytes, .. } => {
                     assert!(bytes.len() <= MOST_BYTES, "{} bytes", bytes.len());
@@ -111,18 +111,21 @@ impl Wire {
                     self.in_flight.insert((at, self.sent), datagram);
                     self.sent += 1;
                 }
-                MembershipEffect::Met(candidate) => {
+                MembershipEffect::Finding(Event::MemberMet(candidate)) => {
                     election.view.insert(candidate.id);
                 }
-                MembershipEffect::Forgotten(id) => {
+                MembershipEffect::Finding(Event::MemberForgotten(id)) => {
                     assert!(election.view.remove(&id), "forgotten before it was known");
                 }
-                MembershipEffect::Down(id) => election.downs.push(id),
-                MembershipEffect::Up(candidate) => election.ups.push(candidate.id),
-                MembershipEffect::WasDead => {} // the driver handles it
-                MembershipEffect::Heard { origin, content, .. } => {
+                MembershipEffect::Finding(Event::MemberDown(id)) => election.downs.push(id),
+                MembershipEffect::Finding(Event::MemberUp(candidate)) => {
+                    election.ups.push(candidate.id);
+                }
+                MembershipEffect::Finding(Event::TakenForDead) => {} // the driver handles it
+                MembershipEffect::Finding(Event::Rumour { origin, content, .. }) => {
                     election.heard.push((origin, content));
                 }
+                other => panic!("a partial view does not do this: {other:?}"),
             }
         }
     }

@@ -10,17 +10,18 @@ use hustings_protocol::epidemic::Delivery;
 use hustings_protocol::shuffle::{self, Entry, MOST_EXCHANGED};
 use hustings_protocol::{Candidate, MemberId, ViewChange};
 
-use super::message::{Entries, ViewMessage};
+use super::message::{Entries, ViewMessage, entries_of};
 use super::{PLACES_IN_VIEWS, PartialView};
 use crate::driver::{Effect, ElectionDriver, encode};
 use crate::membership::MembershipEffect;
 use crate::membership::member_table::MemberAddress;
+use crate::node::Event;
 
 impl PartialView {
     /// Carries out the effects of the state machines.
     pub(super) fn settle(&mut self) {
         self.look_at_view();
-        if self.census.protocol().takes_in(self.now, self.census.config()) {
+        if self.census.protocol.takes_in(self.now, self.census.config()) {
             self.arrivals = 0; // the count includes all newcomers
         }
         for effect in self.shuffle.take_effects() {
@@ -44,12 +45,10 @@ impl PartialView {
                 self.send(to, &ViewMessage::Rumour(message));
             }
         }
-        for Delivery { origin, payload } in self.rumours.protocol_mut().take_delivered() {
-            self.effects.push(MembershipEffect::Heard {
-                origin,
-                host: payload.ip.to_canonical(),
-                content: payload.content,
-            });
+        for Delivery { origin, payload } in self.rumours.protocol.take_delivered() {
+            let (host, content) = (payload.ip.to_canonical(), payload.content);
+            let rumour = Event::Rumour { origin, host, content };
+            self.effects.push(MembershipEffect::Finding(rumour));
         }
         let (known, most) = (&self.known, self.room * PLACES_IN_VIEWS);
         let is_known = |id: MemberId| known.binary_search_by_key(&id, |it| it.id).is_ok();
@@ -58,10 +57,10 @@ impl PartialView {
 
     /// Reports the members that entered or left the view.
     fn look_at_view(&mut self) {
-        let listed = self.shuffle.protocol().acquaintances().iter();
+        let listed = self.shuffle.protocol.acquaintances().iter();
         let is_reachable = |id: MemberId| {
             let known = self.places.get(id);
-            known.is_some_and(|it| !self.tombstones.holds(id, it.incarnation()))
+            known.is_some_and(|it| !self.tombstones.holds(id, it.incarnation))
         };
         let now_known = listed.map(|it| it.candidate).filter(|it| is_reachable(it.id));
         let now_known: Vec<Candidate> = now_known.collect();
@@ -73,14 +72,14 @@ impl PartialView {
         for id in gone.collect::<Vec<_>>() {
             self.census.count(ViewChange::Left(id));
             self.rumours.count(ViewChange::Left(id));
-            self.effects.push(MembershipEffect::Forgotten(id));
+            self.find(Event::MemberForgotten(id));
         }
         let is_new = |it: &&Candidate| !before.contains(it);
         let met: Vec<Candidate> = self.known.iter().filter(is_new).copied().collect();
         for candidate in met {
             self.census.count(ViewChange::Joined(candidate));
             self.rumours.count(ViewChange::Joined(candidate));
-            self.effects.push(MembershipEffect::Met(candidate));
+            self.find(Event::MemberMet(candidate));
         }
         if self.known.len() > self.most_known {
             self.most_known = self.known.len();
@@ -89,18 +88,13 @@ impl PartialView {
     }
 
     /// Sends a message of the shuffle, with the addresses of its entries.
-    fn say(&mut self, to: MemberId, message: shuffle::Message) {
-        let (message, places) = match message {
-            shuffle::Message::Offer { number, priority, entries } => {
-                self.loss.asked(to, number);
-                let (entries, places) = self.with_places(entries);
-                (shuffle::Message::Offer { number, priority, entries }, places)
-            }
-            shuffle::Message::Answer { number, entries } => {
-                let (entries, places) = self.with_places(entries);
-                (shuffle::Message::Answer { number, entries }, places)
-            }
-        };
+    fn say(&mut self, to: MemberId, mut message: shuffle::Message) {
+        if let shuffle::Message::Offer { number, .. } = message {
+            self.loss.asked(to, number);
+        }
+        let entries = entries_of(&mut message);
+        let (placed, places) = self.with_places(*entries);
+        *entries = placed;
         let message = ViewMessage::Shuffle { size: self.size(), message, places };
         self.send(to, &message);
     }
@@ -115,12 +109,15 @@ impl PartialView {
         (entries.into_iter().take(MOST_EXCHANGED).collect(), places)
     }
 
+    pub(super) fn find(&mut self, event: Event<'static>) {
+        self.effects.push(MembershipEffect::Finding(event));
+    }
+
     pub(super) fn send(&mut self, to: MemberId, message: &ViewMessage) {
         let receiver = to;
         if let Some(to) = self.places.address_of(receiver) {
             let bytes = encode(message);
-            let send = MembershipEffect::Send { receiver, to, bytes };
-            self.effects.push(send);
+            self.effects.push(MembershipEffect::Send { receiver, to, bytes });
         }
     }
 }

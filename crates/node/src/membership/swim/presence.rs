@@ -16,6 +16,7 @@ use foca::{Header, Identity, Member, Message};
 use hustings_protocol::{Candidate, MemberId, Priority};
 use serde::{Deserialize, Serialize};
 
+use crate::driver::{decode, encode};
 use crate::frame::Sender;
 use crate::identity::{is_name, member_id};
 use crate::membership::member_table::{localize, widen};
@@ -45,7 +46,7 @@ impl Presence {
     pub(super) fn of_ourselves(sender: &Sender<'_>, priority: Priority) -> Self {
         Self {
             id: sender.id,
-            incarnation: sender.incarnation().0,
+            incarnation: sender.incarnation.0,
             returns: 0,
             priority,
             stands: true,
@@ -123,7 +124,7 @@ pub(super) fn fill_in_addresses(
     bytes: &[u8],
     from: SocketAddr,
 ) -> Result<(MemberId, Vec<u8>), Rejected> {
-    let (mut header, mut rest) = take::<Header<Presence>>(bytes)?;
+    let (mut header, mut rest) = decode::<Header<Presence>>(bytes)?;
     let ip = widen(from.ip());
     header.src.ip = ip;
     header.src.port = from.port();
@@ -143,44 +144,29 @@ pub(super) fn fill_in_addresses(
     if !header.src.is_fit() {
         return Err(Rejected::Malformed);
     }
-    let mut filled = Vec::with_capacity(bytes.len());
-    put(&header, &mut filled);
+    let mut filled = encode(&header);
     if let Some((count, mut members)) = rest.split_first_chunk::<2>() {
         filled.extend_from_slice(count);
         for _ in 0..u16::from_be_bytes(*count) {
-            let (member, others) = take::<Member<Presence>>(members)?;
+            let (member, others) = decode::<Member<Presence>>(members)?;
             let mut presence = member.id().clone();
             if !presence.is_fit() {
                 return Err(Rejected::Malformed);
             }
             localize(&mut presence.ip, ip);
             let member = Member::new(presence, member.incarnation(), member.state());
-            put(&member, &mut filled);
+            filled.extend(encode(&member));
             members = others;
         }
         rest = members;
     }
-    match rest.is_empty() {
-        true => Ok((header.src.id, filled)),
-        false => Err(Rejected::Malformed),
-    }
+    if rest.is_empty() { Ok((header.src.id, filled)) } else { Err(Rejected::Malformed) }
 }
 
 /// The kind of a message; none if it is malformed.
 pub(super) fn message(bytes: &[u8]) -> Option<Message<Presence>> {
-    let (header, _) = take::<Header<Presence>>(bytes).ok()?;
+    let (header, _) = decode::<Header<Presence>>(bytes).ok()?;
     Some(header.message)
-}
-
-fn take<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), Rejected> {
-    postcard::take_from_bytes(bytes).map_err(|_| Rejected::Malformed)
-}
-
-fn put<T: Serialize>(value: &T, bytes: &mut Vec<u8>) {
-    // Writing plain types to memory cannot fail.
-    if let Ok(longer) = postcard::to_extend(value, std::mem::take(bytes)) {
-        *bytes = longer;
-    }
 }
 
 #[cfg(test)]

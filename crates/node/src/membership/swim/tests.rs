@@ -7,12 +7,17 @@ use hustings_protocol::{Duration, Instant, MemberId, Priority};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{MOST_BYTES, MembershipEffect, Rejected, Swim};
+use super::{Channel, Event, MOST_BYTES, Membership, MembershipEffect, Rejected, Swim};
 use crate::frame::Sender;
 use crate::identity::{Incarnation, member_id};
 
 /// The period at which a lone member greets, as in its group.
 const HELLO_EVERY: Duration = Duration::from_millis(250);
+
+/// The sender of a frame, of which a failure detector reads the identity alone.
+fn frame_of(id: MemberId) -> Sender<'static> {
+    Sender::new("", id, Incarnation(1), 7400)
+}
 
 struct Wire {
     now: Instant,
@@ -104,10 +109,10 @@ impl Wire {
                     self.in_flight.insert((at, self.sent), datagram);
                     self.sent += 1;
                 }
-                MembershipEffect::Up(candidate) => {
+                MembershipEffect::Finding(Event::MemberUp(candidate)) => {
                     assert!(election.up.insert(candidate.id), "up twice");
                 }
-                MembershipEffect::Down(id) => {
+                MembershipEffect::Finding(Event::MemberDown(id)) => {
                     assert!(election.up.remove(&id), "down before it was up");
                     election.downs += 1;
                 }
@@ -124,7 +129,7 @@ impl Wire {
             let sender = self.members[datagram.from].id();
             let from = address(datagram.from);
             let membership = &mut self.members[index].membership;
-            let heard = membership.hear(self.now, sender, from, &datagram.bytes);
+            let heard = membership.hear(self.now, &frame_of(sender), from, &datagram.bytes);
             assert_eq!(heard, Ok(()));
             self.collect(index);
         }
@@ -137,7 +142,7 @@ impl Wire {
             let (name, incarnation) =
                 (self.members[index].name.clone(), self.members[index].incarnation);
             let sender = Sender::new(&name, member_id(&name), incarnation, 7400);
-            self.members[0].membership.greet(&sender, address(index));
+            self.members[0].membership.greet(&sender, address(index), Channel::Unicast);
             self.collect(0);
         }
     }
@@ -221,7 +226,7 @@ fn members_that_join_through_one_all_see_each_other() {
         assert!(wire.now < Instant(1_000_000_000), "seed {seed}: {:?}", wire.now);
         for (index, election) in wire.members.iter().enumerate() {
             assert!(!election.membership.is_alone());
-            let mut addresses: Vec<_> = election.membership.addresses().collect();
+            let mut addresses: Vec<_> = election.membership.addresses();
             addresses.sort();
             let others = (0..5).filter(|it| *it != index).map(address);
             assert_eq!(addresses, others.collect::<Vec<_>>(), "seed {seed}");
@@ -324,7 +329,7 @@ fn live_members_are_rarely_down_at_30_percent_loss() {
 fn member_that_leaves_is_down_at_once_and_stays_down() {
     for seed in 0..20 {
         let mut wire = joined(5, 0, seed);
-        wire.members[3].membership.leave();
+        wire.members[3].membership.leave(wire.now);
         let id = wire.members[3].id();
         let took = wire.run_until(Duration::from_millis(100), |wire| wire.nobody_sees(id));
         assert!(took.is_some(), "seed {seed}");
@@ -366,20 +371,20 @@ fn loopback_address_of_a_host_is_replaced_by_the_hosts_address() {
         bytes.collect::<Vec<_>>()
     };
     // b hears c on the loopback of their common host.
-    c.greet(&senders[1], loopback);
+    c.greet(&senders[1], loopback, Channel::Unicast);
     for bytes in messages(&mut c) {
-        b.hear(at, member_id("c"), loopback, &bytes).unwrap();
+        b.hear(at, &frame_of(member_id("c")), loopback, &bytes).unwrap();
     }
     assert_eq!(b.address_of(member_id("c")), Some(loopback));
     messages(&mut b);
     // a, on another host, asks b for its members.
-    a.greet(&senders[1], host);
+    a.greet(&senders[1], host, Channel::Unicast);
     for bytes in messages(&mut a) {
         let of_a = SocketAddr::from(([10, 0, 0, 1], 7400));
-        b.hear(at, member_id("a"), of_a, &bytes).unwrap();
+        b.hear(at, &frame_of(member_id("a")), of_a, &bytes).unwrap();
     }
     for bytes in messages(&mut b) {
-        a.hear(at, member_id("b"), host, &bytes).unwrap();
+        a.hear(at, &frame_of(member_id("b")), host, &bytes).unwrap();
     }
     assert_eq!(a.describe(member_id("c")).unwrap().name, "c");
     assert_eq!(a.address_of(member_id("c")), Some(host));
@@ -387,12 +392,12 @@ fn loopback_address_of_a_host_is_replaced_by_the_hosts_address() {
     let asker = Sender::new("d", member_id("d"), Incarnation(1), 7400);
     let mut d = Swim::new(&asker, Priority(1));
     let [of_b, of_d] = [2, 4].map(|it| SocketAddr::from(([127, 0, 0, it], 7400)));
-    d.greet(&senders[1], of_b);
+    d.greet(&senders[1], of_b, Channel::Unicast);
     for bytes in messages(&mut d) {
-        b.hear(at, member_id("d"), of_d, &bytes).unwrap();
+        b.hear(at, &frame_of(member_id("d")), of_d, &bytes).unwrap();
     }
     for bytes in messages(&mut b) {
-        d.hear(at, member_id("b"), of_b, &bytes).unwrap();
+        d.hear(at, &frame_of(member_id("b")), of_b, &bytes).unwrap();
     }
     assert_eq!(d.address_of(member_id("c")), Some(loopback));
 }
@@ -407,7 +412,7 @@ fn malformed_message_is_refused_and_harmless() {
         let mut bytes = vec![0; length];
         rng.fill_bytes(&mut bytes);
         let (now, sender) = (wire.now, wire.members[1].id());
-        let heard = wire.members[0].membership.hear(now, sender, from, &bytes);
+        let heard = wire.members[0].membership.hear(now, &frame_of(sender), from, &bytes);
         assert!(heard.is_err(), "{bytes:?}");
     }
     wire.run(Duration::from_secs(2));
@@ -427,7 +432,7 @@ fn message_with_a_source_other_than_its_sender_is_refused() {
             let other = wire.members[3 - source].id();
             let (now, from) = (wire.now, address(3 - source));
             let membership = &mut wire.members[0].membership;
-            let heard = membership.hear(now, other, from, &bytes);
+            let heard = membership.hear(now, &frame_of(other), from, &bytes);
             assert_eq!(heard, Err(Rejected::Malformed));
             let source = wire.members[source].id();
             let known = wire.members[0].membership.address_of(source);
@@ -450,13 +455,13 @@ fn damaged_messages_never_panic() {
         let membership = &mut wire.members[0].membership;
         for (sender, bytes) in in_flight {
             for length in 0..bytes.len() {
-                let _ = membership.hear(now, sender, address(1), &bytes[..length]);
+                let _ = membership.hear(now, &frame_of(sender), address(1), &bytes[..length]);
             }
             for _ in 0..50 {
                 let mut flipped = bytes.clone();
                 let at = rng.next_u64() as usize % bytes.len();
                 flipped[at] ^= 1 << (rng.next_u64() % 8);
-                let _ = membership.hear(now, sender, address(1), &flipped);
+                let _ = membership.hear(now, &frame_of(sender), address(1), &flipped);
             }
         }
         // Effects for other members do not matter here.

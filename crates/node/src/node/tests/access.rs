@@ -3,6 +3,7 @@
 use super::*;
 use crate::frame::{Body, Sender};
 use crate::membership::PartialView;
+use crate::node::Io;
 use hustings_protocol::Candidate;
 use hustings_protocol::tenure::{Fence, Refused};
 
@@ -32,7 +33,7 @@ impl Node {
     }
 
     pub(super) fn broadcast(&mut self, now: Instant, body: &Body<'_>, out: &mut Outbox) {
-        self.input(now, out, |node| node.emit.broadcast(&node.context, body));
+        self.input(now, out, |node| Io::new(&node.context, &mut node.emit).broadcast(body));
     }
 
     pub(super) fn partial_view(&self) -> Option<&PartialView> {
@@ -98,7 +99,7 @@ impl Node {
     /// Hears that tenure is free.
     pub(super) fn on_released(&mut self, now: Instant, out: &mut Outbox) {
         self.input(now, out, |node| {
-            node.tenure.hear_release(&node.context, &mut node.emit);
+            node.tenure.hear_release(&mut Io::new(&node.context, &mut node.emit));
         });
     }
 
@@ -111,24 +112,26 @@ impl Node {
         out: &mut Outbox,
     ) {
         self.input(now, out, |node| {
-            node.tenure.hear_transferee(holder, fence, &mut node.emit);
+            node.tenure.hear_transferee(holder, fence, &mut Io::new(&node.context, &mut node.emit));
         });
     }
 
     /// Hears that the election names this member, or not.
     pub(super) fn nominate_it(&mut self, now: Instant, is_named: bool, out: &mut Outbox) {
         self.input(now, out, |node| {
-            node.tenure.hear_named(is_named, &node.context, &mut node.emit);
+            node.tenure.hear_named(is_named, &mut Io::new(&node.context, &mut node.emit));
         });
     }
 
     pub(super) fn doubt_holder(&mut self, nominee: MemberId) {
         let now = self.context.now;
-        self.within(now, |node| node.tenure.hear_nominee(nominee, &mut node.emit));
+        self.within(now, |node| {
+            node.tenure.hear_nominee(nominee, &mut Io::new(&node.context, &mut node.emit));
+        });
     }
 
     pub(super) fn explain_silence(&mut self, now: Instant) {
-        self.within(now, |node| node.tenure.ask_why(&node.context, &mut node.emit));
+        self.within(now, |node| node.tenure.ask_why(&mut Io::new(&node.context, &mut node.emit)));
     }
 
     pub(super) fn on_granted(&mut self, from: MemberId, question: u64, longest: Duration) {
@@ -157,7 +160,7 @@ impl Node {
 
     pub(super) fn declare_dead(&mut self, now: Instant, of: MemberId, out: &mut Outbox) {
         self.input(now, out, |node| {
-            node.liveness.declare_dead(of, &node.context, &mut node.emit);
+            node.liveness.declare_dead(of, &mut Io::new(&node.context, &mut node.emit));
         });
     }
 

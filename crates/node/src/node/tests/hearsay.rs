@@ -297,7 +297,7 @@ fn copied_process_stops_and_releases_nothing() {
             field.members[leader].context.incarnation,
             field.members[leader].context.process_incarnation,
         );
-        let sent = field.members[leader].emit.number();
+        let sent = field.members[leader].emit.number;
         let name = name(leader);
         let said = |incarnation: Incarnation, number| Frame {
             group: group_id("test"),

@@ -2,7 +2,7 @@
 
 use hustings_protocol::announce::Takeover;
 
-use super::super::{Component, Event, ORDER, Part};
+use super::super::{Component, Event, Io, ORDER, Part};
 use super::{ALL, Field};
 
 /// The pairs that depend on the order are beside the constant.
@@ -64,7 +64,7 @@ fn leadership_is_withdrawn_before_tenure_is_released() {
     let now = field.now;
     let node = &mut field.members[leader];
     node.context.now = now;
-    node.tenure.on(&Event::GiveUpTenure, &node.context, &mut node.emit);
+    node.tenure.on(&Event::GiveUpTenure, &mut Io::new(&node.context, &mut node.emit));
     let holds = |node: &crate::node::Node| node.tenure.authority().holds(now).is_some();
     assert!(holds(node) && node.watch().borrow().leads, "neither was done yet");
     let raised = node.emit.events.iter().flatten();

@@ -14,7 +14,7 @@ use crate::authority::Authority;
 use crate::authority::in_flight::InFlight;
 use crate::frame::{Body, Frame, Sender};
 use crate::identity::{Incarnation, group_id};
-use crate::node::{Node, Outbox};
+use crate::node::{Io, Node, Outbox};
 use crate::peer_table::Channel;
 use hustings_testkit::logged;
 
@@ -179,7 +179,9 @@ fn recorded_challenge_does_not_delay_the_proof_of_a_process() {
     let leader = field.agreed(&ALL[..4]).expect("they agree");
     let victim = (leader + 1) % 4;
     field.act(leader, |it, now, out| {
-        it.input(now, out, |it| it.emit.ping_at(&it.context, id(victim), address(victim), 7));
+        it.input(now, out, |it| {
+            Io::new(&it.context, &mut it.emit).ping_at(id(victim), address(victim), 7);
+        });
     });
     let recorded = field.record(victim, DELAY);
     assert_eq!(recorded.len(), 1);
@@ -396,7 +398,7 @@ fn bodies_of_unknown_kinds_are_counted_and_logged_once_per_sender() {
     let sent = &field.members[leader];
     let sender = Sender::new(&name, id(leader), sent.context.incarnation, 7400);
     let sender = sender.with_process_incarnation(sent.context.process_incarnation);
-    let first = sent.emit.number() + 100;
+    let first = sent.emit.number + 100;
     let mut out = Outbox::new();
     let lines = logged(|| {
         for number in first..first + 5 {

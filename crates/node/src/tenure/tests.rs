@@ -5,7 +5,7 @@ use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::{Refusal, Tenure, TransferGrace};
 use crate::authority::Authority;
-use crate::node::{Context, Emit};
+use crate::node::{Context, Io};
 
 impl Tenure {
     pub(crate) fn authority(&self) -> &Authority {
@@ -41,8 +41,8 @@ impl Tenure {
         self.in_words(refused, context)
     }
 
-    pub(crate) fn hear_nominee(&mut self, nominee: MemberId, emit: &mut Emit) {
-        self.doubt_holder(nominee, emit);
+    pub(crate) fn hear_nominee(&mut self, nominee: MemberId, io: &mut Io<'_>) {
+        self.doubt_holder(nominee, io);
     }
 
     pub(crate) fn hear_granted(&mut self, from: MemberId, question: u64, longest: Duration) {
@@ -59,19 +59,19 @@ impl Tenure {
         self.answers_query(from, &message, context)
     }
 
-    pub(crate) fn hear_release(&mut self, context: &Context, emit: &mut Emit) {
-        self.on_released(context, emit);
+    pub(crate) fn hear_release(&mut self, io: &mut Io<'_>) {
+        self.on_released(io);
     }
 
-    pub(crate) fn hear_transferee(&mut self, holder: MemberId, fence: Fence, emit: &mut Emit) {
-        self.note_transferee(holder, fence, emit);
+    pub(crate) fn hear_transferee(&mut self, holder: MemberId, fence: Fence, io: &mut Io<'_>) {
+        self.note_transferee(holder, fence, io);
     }
 
-    pub(crate) fn hear_named(&mut self, is_named: bool, context: &Context, emit: &mut Emit) {
-        self.nominate(is_named, context, emit);
+    pub(crate) fn hear_named(&mut self, is_named: bool, io: &mut Io<'_>) {
+        self.nominate(is_named, io);
     }
 
-    pub(crate) fn ask_why(&mut self, context: &Context, emit: &mut Emit) {
-        self.explain_silence(context, emit);
+    pub(crate) fn ask_why(&mut self, io: &mut Io<'_>) {
+        self.explain_silence(io);
     }
 }
