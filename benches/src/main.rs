@@ -10,6 +10,7 @@ mod calendar;
 mod councils;
 mod elections;
 mod limits;
+mod sealing;
 mod skeleton;
 mod workload;
 mod world;
@@ -76,6 +77,13 @@ enum Command {
         /// The seed of the run
         seed: u64,
     },
+    /// Seal and open frames; print the CPU time for each (in ns): sealed with a counted nonce,
+    /// sealed with a nonce from the operating system, opened
+    Seal {
+        /// Length of a frame's content
+        #[arg(default_value_t = 120)]
+        bytes: usize,
+    },
 }
 
 fn main() -> ExitCode {
@@ -109,6 +117,12 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         }
         Command::Draw { members, k, loss, seed } => {
             println!("{}", elections::by_hash(members, k, loss, seed));
+        }
+        Command::Seal { bytes } => {
+            let best = sealing::measure(bytes);
+            let [counted, drawn, opened] =
+                best.ok_or("the operating system provides no random numbers")?;
+            println!("{counted:.0} {drawn:.0} {opened:.0}");
         }
     }
     Ok(())

@@ -73,7 +73,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("hustings-model", &["hustings-protocol"]),
-    ("hustings-benches", &["hustings-protocol", "hustings-theory", "hustings-sim"]),
+    (
+        "hustings-benches",
+        &["hustings-protocol", "hustings-theory", "hustings-sim", "hustings-node"],
+    ),
     ("hustings-field", &["hustings-protocol", "hustings-sim", "hustings-testkit"]),
     ("hustings-testkit", &[]),
     ("xtask", &[]),
