@@ -10,9 +10,8 @@ pub(crate) mod values;
 
 use clap::{Args, ValueEnum};
 
-pub(crate) use conditions::{ConditionsExt, no_closed_form, require_unasked};
 use conditions::{FaultOptions, NetworkOptions};
-pub(crate) use hustings_sim::Conditions;
+pub(crate) use conditions::{Setup, no_closed_form};
 pub(crate) use named::{Named, one_of};
 
 /// The options that all protocols share.
@@ -27,9 +26,9 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// Returns the conditions of the election.
-    pub(crate) fn conditions(&self) -> Conditions {
-        conditions::conditions(&self.network, &self.faults)
+    /// Returns the setup of an election by `protocol`.
+    pub(crate) fn setup(&self, protocol: &'static str) -> Setup {
+        Setup { protocol, conditions: conditions::conditions(&self.network, &self.faults) }
     }
 }
 

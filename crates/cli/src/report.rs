@@ -2,9 +2,8 @@
 
 mod text;
 
-use std::fmt::{Display, Write};
-
 use hustings_sim::statistics::Estimate;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, print};
@@ -15,10 +14,6 @@ use crate::options::Format;
 pub(crate) struct Parameters(Map<String, Value>);
 
 impl Parameters {
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.insert(name.to_owned(), value.into());
         self
@@ -75,54 +70,50 @@ impl Report {
 
     fn json(&self) -> Value {
         let Self { protocol, parameters: Parameters(parameters), findings, .. } = self;
+        let mut json = json!({ "protocol": protocol, "parameters": parameters });
         match findings {
             Findings::Measured { runs, metrics, .. } => {
-                let metrics = metrics.iter().map(|(name, it)| (name.clone(), json!(it)));
-                let metrics: Map<String, Value> = metrics.collect();
-                json!({
-                    "protocol": protocol, "parameters": parameters, "runs": runs, "metrics": metrics,
-                })
+                json["runs"] = json!(runs);
+                json["metrics"] = object(metrics);
             }
-            Findings::Computed { values, .. } => {
-                let values = values.iter().map(|(name, it)| (name.clone(), json!(it)));
-                let values: Map<String, Value> = values.collect();
-                json!({ "protocol": protocol, "parameters": parameters, "values": values })
-            }
+            Findings::Computed { values, .. } => json["values"] = object(values),
         }
+        json
     }
+}
+
+fn object<T: Serialize>(fields: &[(String, T)]) -> Value {
+    fields.iter().map(|(name, it)| (name.clone(), json!(it))).collect()
 }
 
 /// Formats findings as CSV: one row per metric under one header line. A metric without a value in
 /// any run has empty fields. With a value in a single run, the fields of the confidence interval
 /// are empty.
 fn csv(findings: &Findings) -> String {
-    match findings {
-        Findings::Measured { metrics, .. } => {
-            let mut csv = String::from("metric,mean,ci95_low,ci95_high,min,max\n");
-            for (name, estimate) in metrics {
-                let fields = match estimate {
-                    None => ",,,,".to_owned(),
-                    Some(Estimate { mean, ci95: None, min, max }) => {
-                        format!("{mean},,,{min},{max}")
-                    }
-                    Some(Estimate { mean, ci95: Some([low, high]), min, max }) => {
-                        format!("{mean},{low},{high},{min},{max}")
-                    }
-                };
-                row(&mut csv, name, fields);
-            }
-            csv
-        }
+    let mut rows: Vec<String> = match findings {
+        Findings::Measured { metrics, .. } => metrics.iter().map(measured_row).collect(),
         Findings::Computed { values, .. } => {
-            let mut csv = String::from("metric,value\n");
-            for (name, value) in values {
-                row(&mut csv, name, value);
-            }
-            csv
+            values.iter().map(|(name, value)| format!("{name},{value}")).collect()
         }
-    }
+    };
+    let header = match findings {
+        Findings::Measured { .. } => "metric,mean,ci95_low,ci95_high,min,max",
+        Findings::Computed { .. } => "metric,value",
+    };
+    rows.insert(0, header.to_owned());
+    rows.join("\n") + "\n"
 }
 
-fn row(csv: &mut String, name: &str, fields: impl Display) {
-    writeln!(csv, "{name},{fields}").expect("a string takes all text");
+fn measured_row((name, estimate): &(String, Option<Estimate>)) -> String {
+    let Some(Estimate { mean, ci95, min, max }) = estimate else {
+        return format!("{name},,,,,");
+    };
+    let interval = ci95.map_or_else(|| ",".to_owned(), |[low, high]| format!("{low},{high}"));
+    format!("{name},{mean},{interval},{min},{max}")
+}
+
+/// Joins the parts of a sentence that apply.
+pub(crate) fn sentence_of(parts: impl IntoIterator<Item = (bool, String)>) -> String {
+    let parts = parts.into_iter().filter_map(|(applies, part)| applies.then_some(part));
+    parts.collect::<Vec<_>>().join(", ")
 }

@@ -13,7 +13,7 @@ use hustings_sim::{Scenario, ScenarioError, Seeds};
 
 use crate::elections::Described;
 use crate::failure::{Failure, say};
-use crate::options::{Conditions, ConditionsExt, ExperimentOptions, require_unasked, values};
+use crate::options::{ExperimentOptions, Setup, values};
 use crate::progress;
 use crate::report::{Findings, Parameters, Report};
 
@@ -53,8 +53,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 pub(crate) struct Simulation {
     pub(crate) options: SimulationOptions,
     pub(crate) experiment: ExperimentOptions,
-    /// The network and the faults.
-    pub(crate) conditions: Conditions,
+    pub(crate) setup: Setup,
 }
 
 impl Simulation {
@@ -64,10 +63,10 @@ impl Simulation {
     }
 
     /// Refuses `--scenario` and `--until` for a protocol that does not support them.
-    pub(crate) fn require_no_script(&self, protocol: &str) -> Result<(), Failure> {
+    pub(crate) fn require_no_script(&self) -> Result<(), Failure> {
         let SimulationOptions { until, scenario, .. } = &self.options;
         let options = [("--until", until.is_some()), ("--scenario", scenario.is_some())];
-        require_unasked(protocol, &options)
+        self.setup.require_unasked(&options)
     }
 
     /// Executes all runs of an election that can follow a script, and prints the report.
@@ -89,9 +88,9 @@ impl Simulation {
                 lasts.as_secs_f64() / (365.0 * 24.0 * 3600.0)
             )));
         }
-        let trial = Trial::new(election, self.conditions, script, *until);
+        let trial = Trial::new(election, self.setup.conditions, script, *until);
         let scenario = scenario.as_ref().map(|path| path.display().to_string());
-        let own = Parameters::new()
+        let own = Parameters::default()
             .with("detect", values::show_detection(trial.detection))
             .with("until", (trial.limit - Instant::START).to_string())
             .with("scenario", scenario.clone());
@@ -105,7 +104,7 @@ impl Simulation {
         described: &impl Described,
         study: &impl Study,
     ) -> Result<(), Failure> {
-        self.report(described, study, Parameters::new(), "")
+        self.report(described, study, Parameters::default(), "")
     }
 
     /// Records the first run if `--trace` asks for it, executes all runs and prints the report.
@@ -132,10 +131,10 @@ impl Simulation {
         progress.finish_and_clear();
         let done = measurement.runs;
         // Every setting in effect, except the number of threads, on which no result depends.
-        let parameters = described.parameters().and(self.conditions.parameters()).and(own);
+        let parameters = described.parameters().and(self.setup.parameters()).and(own);
         let report = Report {
-            protocol: described.name(),
-            sentence: format!("{}; {}{note}", described.sentence(), self.conditions.sentence()),
+            protocol: self.setup.protocol,
+            sentence: format!("{}; {}{note}", described.sentence(), self.setup.sentence()),
             parameters: parameters.with("seed", seed),
             findings: Findings::Measured { runs: done, seed, metrics: measurement.metrics },
         };
@@ -151,10 +150,10 @@ impl Simulation {
 }
 
 fn read_scenario(path: &Path, members: u32) -> Result<Scenario, Failure> {
-    let refuse = |reason: String| Failure::file("--scenario", path, reason);
-    let text = fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
-    let scenario: Scenario =
-        text.parse().map_err(|error: ScenarioError| refuse(error.to_string()))?;
-    scenario.check(members as usize).map_err(|error| refuse(error.to_string()))?;
+    let refuse = |error: ScenarioError| Failure::file("--scenario", path, error);
+    let text = fs::read_to_string(path);
+    let text = text.map_err(|error| Failure::file("--scenario", path, error))?;
+    let scenario: Scenario = text.parse().map_err(refuse)?;
+    scenario.check(members as usize).map_err(refuse)?;
     Ok(scenario)
 }

@@ -30,7 +30,7 @@ Examples:
 
 impl Sim {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Settled { election, conditions, experiment, own } = self.protocol.settle()?;
-        election.simulate(&Simulation { options: own, experiment, conditions })
+        let Settled { election, setup, experiment, own } = self.protocol.settle()?;
+        election.simulate(&Simulation { options: own, experiment, setup })
     }
 }

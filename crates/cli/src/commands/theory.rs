@@ -4,7 +4,6 @@ use clap::Args;
 
 use crate::elections::{Choice, ClosedForm, PROTOCOLS, Settled};
 use crate::failure::Failure;
-use crate::options::ConditionsExt;
 use crate::report::{Findings, Report};
 
 /// Compute the cost of an election by closed forms
@@ -37,13 +36,12 @@ const VALUES: &str = include_str!("theory_values.txt").trim_ascii_end();
 
 impl Theory {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Settled { election, conditions, experiment, own: NoOptions {} } =
-            self.protocol.settle()?;
-        let ClosedForm { values, missing } = election.closed_form(&conditions)?;
+        let Settled { election, setup, experiment, own: NoOptions {} } = self.protocol.settle()?;
+        let ClosedForm { values, missing } = election.closed_form(&setup)?;
         let report = Report {
-            protocol: election.name(),
-            sentence: format!("{}; {}", election.sentence_in_theory(), conditions.sentence()),
-            parameters: election.parameters().and(conditions.parameters()),
+            protocol: setup.protocol,
+            sentence: format!("{}; {}", election.sentence_in_theory(), setup.sentence()),
+            parameters: election.parameters().and(setup.parameters()),
             findings: Findings::Computed { values, missing },
         };
         report.print(experiment.format)

@@ -9,7 +9,7 @@ use hustings_theory::bully as theory;
 
 use super::{ClosedForm, Described, FaultRules, without_faults};
 use crate::failure::Failure;
-use crate::options::{Conditions, ConditionsExt, Named, no_closed_form, one_of, values};
+use crate::options::{Named, Setup, no_closed_form, one_of, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
 
@@ -53,10 +53,10 @@ pub(crate) struct BullyOptions {
 }
 
 impl BullyOptions {
-    pub(super) fn settle(&self, conditions: &Conditions) -> Result<Bully, Failure> {
-        let bound = conditions.delay_bound();
-        let usual = bully::Config::paper(bound);
-        let answer_within = self.answer_within.unwrap_or(usual.answer_within);
+    pub(super) fn settle(self, setup: &Setup) -> Result<Bully, Failure> {
+        let bound = setup.conditions.delay_bound();
+        let usual = bully::Config::paper(bound).answer_within;
+        let answer_within = self.answer_within.unwrap_or(usual);
         let victory_within = self.victory_within.unwrap_or(answer_within + bound * 2);
         if victory_within < answer_within {
             return Err(Failure::Usage(format!(
@@ -82,24 +82,12 @@ fn fault_rules(bully: &Bully) -> FaultRules {
     FaultRules { election_timeout: bully.config.election_timeout, reports: bully.config.reports }
 }
 
-/// Checks that the time-outs mean what the closed forms assume.
-fn require_sound_time_outs(bully: &Bully, conditions: &Conditions) -> Result<(), Failure> {
-    let round_trip = conditions.mean_delay() * 2;
-    if bully.config.answer_within <= round_trip {
-        return Err(no_closed_form(&format!(
-            "with --answer-within {} not above a round trip of {round_trip}",
-            bully.config.answer_within
-        )));
-    }
-    Ok(())
-}
-
-fn cost(bully: &Bully, conditions: &Conditions) -> Result<theory::BullyCost, Failure> {
-    let initiator = bully.initiator;
-    let members = u64::from(bully.members);
-    match (bully.best, conditions.detection(Bully::DETECTION)) {
-        (Best::Up, _) => Ok(theory::bully(members, initiator, Best::Up)),
-        (Best::Down, Detection::Never) => Ok(theory::bully(members, initiator, Best::Down)),
+fn cost(bully: &Bully, detection: Detection) -> Result<theory::BullyCost, Failure> {
+    let (members, initiator) = (u64::from(bully.members), bully.initiator);
+    match (bully.best, detection) {
+        (Best::Up, _) | (Best::Down, Detection::Never) => {
+            Ok(theory::bully(members, initiator, bully.best))
+        }
         (Best::Down, Detection::Oracle) if initiator == BullyInitiator::SecondHighest => {
             Ok(theory::bully_if_best_known_dead(members))
         }
@@ -111,12 +99,8 @@ fn cost(bully: &Bully, conditions: &Conditions) -> Result<theory::BullyCost, Fai
 }
 
 impl Described for Bully {
-    fn name(&self) -> &'static str {
-        "bully"
-    }
-
     fn parameters(&self) -> Parameters {
-        Parameters::new()
+        Parameters::default()
             .with("members", self.members)
             .with("initiator", self.initiator.name())
             .with("crashed_leader", self.best == Best::Down)
@@ -136,24 +120,27 @@ impl Described for Bully {
             BullyInitiator::Random => "any one starts",
             BullyInitiator::All => "all start at once",
         };
-        let Self { members, config, .. } = self;
+        let bully::Config { answer_within, victory_within, .. } = self.config;
+        let (members, faults) = (self.members, fault_rules(self).sentence());
         format!(
-            "{members} members{best}, {starts}, answers within {}, victory within {}{}",
-            config.answer_within,
-            config.victory_within,
-            fault_rules(self).sentence()
+            "{members} members{best}, {starts}, answers within {answer_within}, victory within \
+             {victory_within}{faults}"
         )
     }
 
-    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        conditions.require_no_faults()?;
-        conditions.require_constant_delay()?;
+    /// Evaluates the closed form. It assumes that an answer arrives before its time-out.
+    fn closed_form(&self, setup: &Setup) -> Result<ClosedForm, Failure> {
+        setup.require_no_faults()?;
+        setup.require_constant_delay()?;
         fault_rules(self).require_endless_patience()?;
-        require_sound_time_outs(self, conditions)?;
-        let cost = cost(self, conditions)?;
-        let delay = cost
-            .delay
-            .at(conditions.mean_delay().as_secs_f64(), self.config.answer_within.as_secs_f64());
+        let (delay, answer_within) = (setup.conditions.mean_delay(), self.config.answer_within);
+        let round_trip = delay * 2;
+        if answer_within <= round_trip {
+            return Err(no_closed_form(&format!(
+                "with --answer-within {answer_within} not above a round trip of {round_trip}"
+            )));
+        }
+        let cost = cost(self, setup.conditions.detection(Bully::DETECTION))?;
         Ok(without_faults(
             cost.messages,
             &[
@@ -161,16 +148,15 @@ impl Described for Bully {
                 ("answer", cost.messages_answer),
                 ("coordinator", cost.messages_coordinator),
             ],
-            delay,
+            cost.delay.at(delay.as_secs_f64(), answer_within.as_secs_f64()),
         ))
     }
 
     fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
-        let asks_all = self.initiator != BullyInitiator::SecondHighest;
-        if asks_all && self.members > MOST_MEMBERS_ASKING {
+        let members = self.members;
+        if self.initiator != BullyInitiator::SecondHighest && members > MOST_MEMBERS_ASKING {
             return Err(Failure::Usage(format!(
-                "--members {} would send up to N^2 messages at once: choose from 2 to {MOST_MEMBERS_ASKING}, or --initiator second-highest",
-                self.members
+                "--members {members} would send up to N^2 messages at once: choose from 2 to {MOST_MEMBERS_ASKING}, or --initiator second-highest"
             )));
         }
         simulation.elect(self, *self)

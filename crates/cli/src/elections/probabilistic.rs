@@ -9,12 +9,13 @@ use hustings_protocol::probabilistic::{
 };
 use hustings_sim::probabilistic::ProbabilisticTrial;
 use hustings_sim::trial::Rounds;
+use hustings_sim::{Conditions, Network};
 use hustings_theory::probabilistic::Model;
 
 use super::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Conditions, ConditionsExt, Named, name_of, one_of, values};
-use crate::report::Parameters;
+use crate::options::{Named, Setup, name_of, one_of, values};
+use crate::report::{Parameters, sentence_of};
 use crate::simulation::Simulation;
 
 /// The number of members above which the last round grows like any other by default; also the
@@ -35,9 +36,6 @@ const MOST_TRIALS: f64 = 2.5e10;
 const DRAWS: f64 = 50.0;
 /// A hundred years, the longest duration that an option accepts.
 const LONGEST: f64 = 100.0 * 365.0 * 24.0 * 3600.0;
-
-/// The protocol's name on the command line.
-const NAME: &str = "probabilistic";
 
 /// The options of `probabilistic`.
 #[derive(Debug, Args)]
@@ -126,29 +124,21 @@ enum Size {
 }
 
 fn target(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number > 0.0 && number < 1.0 => Ok(number),
-        _ => Err("choose a probability above 0 and below 1, as in 0.999".to_owned()),
-    }
+    let usage = "choose a probability above 0 and below 1, as in 0.999";
+    values::number(text, |it| it > 0.0 && it < 1.0, usage)
 }
 
 fn growth(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if (1.0..=1_000.0).contains(&number) => Ok(number),
-        _ => Err("choose a number from 1 to 1000, as in 1.5".to_owned()),
-    }
+    let usage = "choose a number from 1 to 1000, as in 1.5";
+    values::number(text, |it| (1.0..=1_000.0).contains(&it), usage)
 }
 
 impl ProbabilisticOptions {
-    pub(super) fn settle(&self, conditions: &Conditions) -> Result<Probabilistic, Failure> {
+    pub(super) fn settle(self, setup: &Setup) -> Result<Probabilistic, Failure> {
         let members = self.members;
-        let model = Model {
-            members: members.into(),
-            view: conditions.view,
-            crash: conditions.crash,
-            unicast_loss: conditions.network.unicast_loss,
-            multicast_loss: conditions.network.multicast_loss,
-        };
+        let Conditions { network, crash, view, .. } = setup.conditions;
+        let Network { unicast_loss, multicast_loss, .. } = network;
+        let model = Model { members: members.into(), view, crash, unicast_loss, multicast_loss };
         let first = match (self.k, self.target_success) {
             (_, Some(target)) => {
                 round::k_for(&round::acquainted(self.introduction, model), target)?
@@ -176,32 +166,17 @@ impl ProbabilisticOptions {
             last: self.last_round.unwrap_or(usual),
             ..Strategy::DOCUMENT
         };
-        Ok(Probabilistic {
-            model,
-            members,
-            strategy,
-            target: self.target_success,
-            recall: self.recall,
-            reply: self.reply,
-            size: self.group_size,
-            introduction: self.introduction,
-            hesitation: self.hesitation.unwrap_or(USUAL_HESITATION),
-        })
+        let hesitation = self.hesitation.unwrap_or(USUAL_HESITATION);
+        Ok(Probabilistic { options: self, model, strategy, hesitation })
     }
 }
 
 /// A probabilistic election with all options settled.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Probabilistic {
+    options: ProbabilisticOptions,
     model: Model,
-    members: u32,
     strategy: Strategy,
-    /// The success probability for which the first K was chosen.
-    target: Option<f64>,
-    recall: Recall,
-    reply: ReplyRule,
-    size: Size,
-    introduction: Introduction,
     /// In units of a message's delay.
     hesitation: u32,
 }
@@ -211,52 +186,41 @@ impl Probabilistic {
     ///
     /// # Errors
     /// Names the setting that the simulator does not support or has no room for.
-    fn trial(&self, conditions: &Conditions) -> Result<ProbabilisticTrial, Failure> {
-        let hop = conditions.require_steps(NAME)?;
-        let members = self.members;
+    fn trial(&self, setup: &Setup) -> Result<ProbabilisticTrial, Failure> {
+        let hop = setup.require_steps()?;
+        let ProbabilisticOptions { members, group_size, recall, reply, introduction, .. } =
+            self.options;
         let config = Config {
             strategy: self.strategy,
-            size: match self.size {
+            size: match group_size {
                 Size::Known => GroupSize::Known(members.into()),
                 Size::View => GroupSize::View,
                 Size::Estimate => GroupSize::Estimate,
             },
-            recall: self.recall,
-            reply: self.reply,
-            introduction: self.introduction,
+            recall,
+            reply,
+            introduction,
             hesitation: hop * u64::from(self.hesitation),
             ..Config::paper(members.into(), hop)
         };
-        self.require_room(conditions.view)?;
+        self.require_room()?;
         self.require_time(&config)?;
-        Ok(ProbabilisticTrial {
-            members,
-            view: conditions.view,
-            crash: conditions.crash,
-            unicast_loss: conditions.network.unicast_loss,
-            multicast_loss: conditions.network.multicast_loss,
-            config,
-            purge: true,
-        })
+        let Model { view, crash, unicast_loss, multicast_loss, .. } = self.model;
+        let purge = true;
+        Ok(ProbabilisticTrial { members, view, crash, unicast_loss, multicast_loss, config, purge })
     }
 
     /// Checks that the members and the messages of the participants fit into memory.
-    fn require_room(&self, view: f64) -> Result<(), Failure> {
-        let members = self.members;
+    fn require_room(&self) -> Result<(), Failure> {
+        let members = self.options.members;
         if members > MOST_SIMULATED {
             return Err(Failure::Usage(format!(
                 "--members {members} is above the limit of the simulator: choose from 1 to \
                  {MOST_SIMULATED}"
             )));
         }
-        if self.size == Size::Estimate && members > MOST_COUNTED {
-            return Err(Failure::Usage(format!(
-                "--members {members} is above the limit of the simulator with --group-size \
-                 estimate: choose from 1 to {MOST_COUNTED}"
-            )));
-        }
-        if self.size == Size::Estimate {
-            self.require_countable(view)?;
+        if self.options.group_size == Size::Estimate {
+            self.require_countable()?;
         }
         let greatest = self.strategy.ks(members.into()).max().unwrap_or(0);
         if greatest <= MOST_AT_ONCE {
@@ -275,9 +239,15 @@ impl Probabilistic {
         )))
     }
 
-    /// Checks that a count reaches all members and ends within some minutes.
-    fn require_countable(&self, view: f64) -> Result<(), Failure> {
-        let members = self.members;
+    /// Checks that a count fits into memory, reaches all members and ends within some minutes.
+    fn require_countable(&self) -> Result<(), Failure> {
+        let (members, view) = (self.options.members, self.model.view);
+        if members > MOST_COUNTED {
+            return Err(Failure::Usage(format!(
+                "--members {members} is above the limit of the simulator with --group-size \
+                 estimate: choose from 1 to {MOST_COUNTED}"
+            )));
+        }
         let (all, others) = (f64::from(members), f64::from(members) - 1.0);
         let quick = all * DRAWS / MOST_TRIALS;
         // A member that knows one other passes the count on. With this many more, it is rare that a
@@ -285,8 +255,7 @@ impl Probabilistic {
         let known_to_some = ((all.ln() + 3.0) / others).min(1.0);
         let why = match view {
             _ if members > 1 && view * others < 1.0 => {
-                ": each would know less than one other \
-                member"
+                ": each would know less than one other member"
             }
             _ if view < quick => " in some minutes",
             _ => return Ok(()),
@@ -302,7 +271,7 @@ impl Probabilistic {
     fn require_time(&self, config: &Config) -> Result<(), Failure> {
         let hop = config.hop.as_secs_f64();
         let round = |k: u32| hop * (f64::from(k) * 1.5 + 4.0) + hesitation(config);
-        let longest: f64 = self.strategy.ks(self.members.into()).map(round).sum();
+        let longest: f64 = self.strategy.ks(self.options.members.into()).map(round).sum();
         if longest <= LONGEST {
             return Ok(());
         }
@@ -311,78 +280,58 @@ impl Probabilistic {
             longest / LONGEST * 100.0
         )))
     }
-
-    /// The settings of one round in one sentence for people.
-    fn sentence_of_a_round(&self) -> String {
-        let target = self.target.map(|it| format!(" for a success of {it}"));
-        let Self { members, strategy, .. } = self;
-        format!("{members} members, K {}{}", strategy.first, target.unwrap_or_default())
-    }
 }
 
 impl Described for Probabilistic {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn parameters(&self) -> Parameters {
-        let Strategy {
-            first,
-            growth,
-            rounds,
-            last,
-            steady_from: _, // agents only
-        } = self.strategy;
-        Parameters::new()
-            .with("members", self.members)
+        let Strategy { first, growth, rounds, last, .. } = self.strategy;
+        let options = &self.options;
+        Parameters::default()
+            .with("members", options.members)
             .with("k", first)
-            .with("target_success", self.target)
+            .with("target_success", options.target_success)
             .with("growth", growth)
             .with("max_rounds", rounds)
             .with("last_round", last.name())
-            .with("reinitiate", self.recall.name())
-            .with("reply", self.reply.name())
-            .with("group_size", name_of(&self.size))
-            .with("introduction", self.introduction.name())
+            .with("reinitiate", options.recall.name())
+            .with("reply", options.reply.name())
+            .with("group_size", name_of(&options.group_size))
+            .with("introduction", options.introduction.name())
             .with("hesitation", self.hesitation)
     }
 
     fn sentence(&self) -> String {
+        let ProbabilisticOptions { recall, reply, group_size, introduction, .. } = self.options;
         let Strategy { growth, rounds, last, .. } = self.strategy;
-        let mut said = vec![self.sentence_of_a_round()];
-        if rounds == 1 {
-            said.push("one round".to_owned());
-        } else {
-            let last = match last {
-                LastRound::Everybody => ", everyone in the last",
-                LastRound::Grown => "",
-            };
-            said.push(format!("growing by {growth} in {rounds} rounds{last}"));
-            said.push(format!("reinitiate {}", self.recall.name()));
-        }
-        if self.reply != ReplyRule::Worse {
-            said.push(format!("reply {}", self.reply.name()));
-        }
-        if self.size != Size::Known {
-            said.push(format!("group size {}", name_of(&self.size)));
-        }
-        if self.introduction != Introduction::View {
-            said.push(format!("introduction {}", self.introduction.name()));
-        }
-        said.join(", ")
+        let last = match last {
+            LastRound::Everybody => ", everyone in the last",
+            LastRound::Grown => "",
+        };
+        sentence_of([
+            (true, self.sentence_in_theory()),
+            (rounds == 1, "one round".to_owned()),
+            (rounds != 1, format!("growing by {growth} in {rounds} rounds{last}")),
+            (rounds != 1, format!("reinitiate {}", recall.name())),
+            (reply != ReplyRule::Worse, format!("reply {}", reply.name())),
+            (group_size != Size::Known, format!("group size {}", name_of(&group_size))),
+            (introduction != Introduction::View, format!("introduction {}", introduction.name())),
+        ])
     }
 
+    /// The settings of one round.
     fn sentence_in_theory(&self) -> String {
-        self.sentence_of_a_round()
+        let ProbabilisticOptions { members, target_success, .. } = self.options;
+        let target = target_success.map(|it| format!(" for a success of {it}"));
+        format!("{members} members, K {}{}", self.strategy.first, target.unwrap_or_default())
     }
 
-    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        round::closed_form(self, conditions)
+    fn closed_form(&self, setup: &Setup) -> Result<ClosedForm, Failure> {
+        round::closed_form(self, setup)
     }
 
     fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
-        simulation.require_no_script(NAME)?;
-        simulation.conduct(self, &Rounds::new(self.trial(&simulation.conditions)?))
+        simulation.require_no_script()?;
+        simulation.conduct(self, &Rounds::new(self.trial(&simulation.setup)?))
     }
 }
 

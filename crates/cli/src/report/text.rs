@@ -9,15 +9,13 @@ pub(super) fn write(report: &Report) -> String {
     match findings {
         Findings::Measured { runs, seed, metrics } => {
             let plural = if *runs == 1 { "" } else { "s" };
-            let headings = ["metric", "mean", "95 % interval", "min", "max"].map(str::to_owned);
             let rows = metrics.iter().map(|(name, estimate)| row(name, *estimate));
-            let table = table(&std::iter::once(headings).chain(rows).collect::<Vec<_>>());
+            let table = table(["metric", "mean", "95 % interval", "min", "max"], rows);
             format!("{protocol}, simulated: {sentence}\n{runs} run{plural}, seed {seed}\n\n{table}")
         }
         Findings::Computed { values, missing } => {
-            let headings = ["metric", "value"].map(str::to_owned);
             let rows = values.iter().map(|(name, value)| [label(name), plain(*value)]);
-            let table = table(&std::iter::once(headings).chain(rows).collect::<Vec<_>>());
+            let table = table(["metric", "value"], rows);
             let gap = match missing.as_slice() {
                 [] => String::new(),
                 names => format!("\nno closed form, use sim: {}\n", names.join(", ")),
@@ -66,11 +64,15 @@ fn label(name: &str) -> String {
 }
 
 /// Formats a table with columns of minimal width: the first aligned left, the others right.
-fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+fn table<const COLUMNS: usize>(
+    headings: [&str; COLUMNS],
+    rows: impl Iterator<Item = [String; COLUMNS]>,
+) -> String {
+    let rows: Vec<_> = std::iter::once(headings.map(str::to_owned)).chain(rows).collect();
     let width_of = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: [usize; COLUMNS] = std::array::from_fn(|column| width_of(column).unwrap_or(0));
     let mut lines = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = format!("{:<1$}", row[0], widths[0]);
         for (cell, width) in row.iter().zip(widths).skip(1) {
             line += &format!("  {cell:>width$}");

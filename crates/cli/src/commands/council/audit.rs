@@ -1,10 +1,10 @@
 //! The check that a council was drawn by the rules, from public coins and a record of all calls and
 //! replies.
 
-#[cfg(test)]
-mod forgeries;
 mod record;
 mod seating;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

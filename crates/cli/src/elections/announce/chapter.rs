@@ -15,16 +15,13 @@ use hustings_theory::announce::{
 
 use crate::elections::ClosedForm;
 use crate::failure::Failure;
-use crate::options::{Conditions, ConditionsExt, no_closed_form};
+use crate::options::{Setup, no_closed_form};
 
 /// The relative difference below which a printed value counts as equal, to allow for rounding.
 const ROUNDING: f64 = 1e-9;
 
 /// Evaluates the closed forms of LE-A, LE-S or LE-M.
-pub(super) fn election(
-    election: &Announcing,
-    conditions: &Conditions,
-) -> Result<ClosedForm, Failure> {
+pub(super) fn election(election: &Announcing, setup: &Setup) -> Result<ClosedForm, Failure> {
     let config = &election.config;
     require_chapter(config)?;
     require_nobody_goes(election.churn)?;
@@ -33,7 +30,7 @@ pub(super) fn election(
         PriorityKind::Id | PriorityKind::Priority => Variant::LeS,
         PriorityKind::Wake => Variant::LeM,
     };
-    let model = model(election.members, config.suppress, config.announce, config.wake, conditions)?;
+    let model = model(election.members, config.suppress, config.announce, config.wake, setup)?;
     let mut form = ClosedForm::default();
     let undisturbed = nobody_is_missed(config, &model);
     enter_election(&mut form, algorithm, &model, undisturbed);
@@ -44,27 +41,24 @@ pub(super) fn election(
 /// Evaluates AL: a listener that misses the best member goes on announcing itself, as before.
 pub(super) fn announce_listen(
     election: &AnnounceListening,
-    conditions: &Conditions,
+    setup: &Setup,
 ) -> Result<ClosedForm, Failure> {
     require_nobody_goes(election.churn)?;
     let announce = election.config.announce;
-    let model = model(election.members, Duration::ZERO, announce, Wake::Uniform, conditions)?;
+    let model = model(election.members, Duration::ZERO, announce, Wake::Uniform, setup)?;
     let mut form = ClosedForm::default();
     enter_election(&mut form, Variant::Al, &model, true);
     Ok(form)
 }
 
 /// Evaluates SUP.
-pub(super) fn suppression(
-    election: &Suppressing,
-    conditions: &Conditions,
-) -> Result<ClosedForm, Failure> {
+pub(super) fn suppression(election: &Suppressing, setup: &Setup) -> Result<ClosedForm, Failure> {
     let suppression::Config { suppress, wake } = election.config;
     if suppress == Duration::ZERO {
         return Err(no_closed_form("with --suppress-interval 0s"));
     }
     // No member announces itself twice, so the announce interval does not matter.
-    let model = model(election.members, suppress, suppress, wake, conditions)?;
+    let model = model(election.members, suppress, suppress, wake, setup)?;
     let mut form = ClosedForm::default();
     let algorithm = Variant::Sup;
     form.enter("messages", messages::messages_until_heard(algorithm, &model));
@@ -103,11 +97,11 @@ fn model(
     suppress: Duration,
     announce: Duration,
     wake: Wake,
-    conditions: &Conditions,
+    setup: &Setup,
 ) -> Result<AnnounceModel, Failure> {
-    conditions.require_no_faults_but_loss()?;
-    conditions.require_constant_delay()?;
-    let network = &conditions.network;
+    setup.require_no_faults_but_loss()?;
+    setup.require_constant_delay()?;
+    let network = &setup.conditions.network;
     let loss = match (network.loss_model, network.multicast_loss) {
         (_, 0.0) => MulticastLoss::None,
         (_, loss) if loss >= 1.0 => return Err(no_closed_form("where everything is lost")),
@@ -129,7 +123,7 @@ fn model(
         members: members.into(),
         suppress_interval,
         announce_interval: announce.as_secs_f64(),
-        delay: conditions.mean_delay().as_secs_f64(),
+        delay: setup.conditions.mean_delay().as_secs_f64(),
         loss,
         wake,
     })

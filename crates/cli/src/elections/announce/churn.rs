@@ -117,7 +117,7 @@ pub(super) fn require_notice(
 
 pub(super) fn parameters(churn: Churn) -> Parameters {
     let absence = (!churn.is_none()).then(|| churn.absence.to_string());
-    Parameters::new().with("churn", show(churn)).with("absence", absence)
+    Parameters::default().with("churn", show(churn)).with("absence", absence)
 }
 
 pub(super) fn sentence(churn: Churn) -> String {

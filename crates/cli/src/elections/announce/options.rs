@@ -9,14 +9,15 @@ use hustings_protocol::announce::{
 };
 use hustings_protocol::{Duration, Priority};
 use hustings_sim::elections::{Announcing, BEST_PRIORITY, PriorityKind};
+use hustings_theory::announce::Variant;
 use serde_json::Value;
 
 use super::chapter;
 use super::churn::{self, ChurnOptions};
 use crate::elections::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Conditions, ConditionsExt, Named, name_of, one_of, values};
-use crate::report::Parameters;
+use crate::options::{Named, Setup, name_of, one_of, values};
+use crate::report::{Parameters, sentence_of};
 use crate::simulation::Simulation;
 
 /// The probability of missing a present leader, or of losing every goodbye, when these are
@@ -223,63 +224,43 @@ fn show_farewell(farewell: Repeat) -> Value {
 }
 
 impl AnnounceOptions {
-    pub(in crate::elections) fn announce(
-        &self,
-        conditions: &Conditions,
+    /// Settles all options for LE-A, LE-S or LE-M.
+    pub(in crate::elections) fn settle(
+        self,
+        variant: Variant,
+        setup: &Setup,
     ) -> Result<Announced, Failure> {
-        self.settle("announce", Some(Duration::ZERO), PriorityKind::Id, conditions)
-    }
-
-    pub(in crate::elections) fn suppress(
-        &self,
-        conditions: &Conditions,
-    ) -> Result<Announced, Failure> {
-        self.settle("suppress", None, PriorityKind::Id, conditions)
-    }
-
-    pub(in crate::elections) fn earliest(
-        &self,
-        conditions: &Conditions,
-    ) -> Result<Announced, Failure> {
-        match self.priority {
-            None | Some(PriorityKind::Wake) => {
-                self.settle("earliest", None, PriorityKind::Wake, conditions)
-            }
-            Some(PriorityKind::Id | PriorityKind::Priority) => Err(Failure::Usage(
-                "earliest elects by --merit wake: for another merit choose suppress".to_owned(),
-            )),
+        let usual = match variant {
+            Variant::LeM => PriorityKind::Wake,
+            _ => PriorityKind::Id,
+        };
+        let priority = self.priority.unwrap_or(usual);
+        if variant == Variant::LeM && priority != PriorityKind::Wake {
+            let what = "earliest elects by --merit wake: for another merit choose suppress";
+            return Err(Failure::usage(what));
         }
-    }
-
-    /// Settles all options. T_S is `suppress` unless the user or the rules set it, and members are
-    /// ranked by `usual_priority` unless the user sets it.
-    fn settle(
-        &self,
-        name: &'static str,
-        suppress: Option<Duration>,
-        usual_priority: PriorityKind,
-        conditions: &Conditions,
-    ) -> Result<Announced, Failure> {
-        conditions.require_multicast_alone(name)?;
-        let priority = self.priority.unwrap_or(usual_priority);
+        setup.require_multicast_alone()?;
         let rules = match self.rules {
             Rules::Chapter => Config::paper(Duration::from_secs(1), self.announce_interval),
             Rules::Field => Config::field(self.announce_interval),
         };
-        let best = match priority {
-            PriorityKind::Id | PriorityKind::Wake => Priority(u64::from(self.members) - 1),
-            PriorityKind::Priority => Priority(BEST_PRIORITY),
+        let suppress = match variant {
+            Variant::LeA => Duration::ZERO,
+            _ => rules.suppress,
         };
+        let (best, criterion) = match priority {
+            PriorityKind::Id => (u64::from(self.members) - 1, Criterion::Priority),
+            PriorityKind::Wake => (u64::from(self.members) - 1, Criterion::EarliestWake),
+            PriorityKind::Priority => (BEST_PRIORITY, Criterion::Priority),
+        };
+        let (join, joining) = self.joining(rules.joining, setup)?;
         let config = Config {
-            suppress: self.suppress_interval.or(suppress).unwrap_or(rules.suppress),
+            suppress: self.suppress_interval.unwrap_or(suppress),
             listen: self.listen_interval.unwrap_or(rules.listen),
-            wake: self.wake.settle(best),
-            criterion: match priority {
-                PriorityKind::Id | PriorityKind::Priority => Criterion::Priority,
-                PriorityKind::Wake => Criterion::EarliestWake,
-            },
+            wake: self.wake.settle(Priority(best)),
+            criterion,
             leaders: self.leaders,
-            joining: self.joining(rules.joining, conditions)?,
+            joining,
             asks: self.asks.unwrap_or(rules.asks),
             heartbeat: self.heartbeat,
             correction: self.correct.unwrap_or(rules.correction),
@@ -290,33 +271,31 @@ impl AnnounceOptions {
         self.require_sense(&config, priority)?;
         let churn = self.churn.settle(config.announce)?;
         churn::require_notice(churn, config.listen != Listen::Never, config.farewell)?;
-        let schedule = super::schedule(self.members, config.suppress, config.announce, conditions)?;
-        Ok(Announced {
-            name,
-            rules: self.rules,
-            election: Announcing { members: self.members, priority, config, churn, schedule },
-        })
+        let schedule = super::schedule(self.members, config.suppress, config.announce, setup)?;
+        let election = Announcing { members: self.members, priority, config, churn, schedule };
+        Ok(Announced { rules: self.rules, join, election })
     }
 
-    fn joining(&self, usual: Joining, conditions: &Conditions) -> Result<Joining, Failure> {
-        let election_timeout =
-            self.election_timeout.unwrap_or(conditions.mean_delay().mul_f64(2.5));
-        let joining = match (self.join, usual) {
-            (Some(Join::Announce), _) | (None, Joining::Announce) => Joining::Announce,
-            (Some(Join::Query), _) | (None, Joining::Query { .. }) => {
-                Joining::Query { election_timeout }
-            }
-            (Some(Join::SuppressThenQuery), _) | (None, Joining::SuppressThenQuery { .. }) => {
-                Joining::SuppressThenQuery { election_timeout }
-            }
+    fn joining(&self, usual: Joining, setup: &Setup) -> Result<(Join, Joining), Failure> {
+        let usual = match usual {
+            Joining::Announce => Join::Announce,
+            Joining::Query { .. } => Join::Query,
+            Joining::SuppressThenQuery { .. } => Join::SuppressThenQuery,
         };
-        match (joining, self.election_timeout) {
-            (Joining::Announce, Some(election_timeout)) => Err(Failure::Usage(format!(
-                "--patience {election_timeout} without a question to wait for: add --join query or --join suppress-then-query"
-            ))),
-            (Joining::Announce, None)
-            | (Joining::Query { .. } | Joining::SuppressThenQuery { .. }, _) => Ok(joining),
-        }
+        let join = self.join.unwrap_or(usual);
+        let usual = setup.conditions.mean_delay().mul_f64(2.5);
+        let election_timeout = self.election_timeout.unwrap_or(usual);
+        let joining = match (join, self.election_timeout) {
+            (Join::Announce, None) => Joining::Announce,
+            (Join::Announce, Some(election_timeout)) => {
+                return Err(Failure::Usage(format!(
+                    "--patience {election_timeout} without a question to wait for: add --join query or --join suppress-then-query"
+                )));
+            }
+            (Join::Query, _) => Joining::Query { election_timeout },
+            (Join::SuppressThenQuery, _) => Joining::SuppressThenQuery { election_timeout },
+        };
+        Ok((join, joining))
     }
 
     fn require_sense(&self, config: &Config, priority: PriorityKind) -> Result<(), Failure> {
@@ -328,9 +307,8 @@ impl AnnounceOptions {
             )));
         }
         if self.wake == WakeUp::ByPriority && priority == PriorityKind::Wake {
-            return Err(Failure::Usage(
-                "--wake merit with --merit wake: one must come first; choose --merit id or priority"
-                    .to_owned(),
+            return Err(Failure::usage(
+                "--wake merit with --merit wake: one must come first; choose --merit id or priority",
             ));
         }
         // The user asked for it by name. LE-M itself has a limit at T_S = 0, where the lowest
@@ -339,7 +317,7 @@ impl AnnounceOptions {
             (WakeUp::ByPriority, _) => Some("--wake merit"),
             (WakeUp::Exponential(_), _) => Some("--wake exponential"),
             (WakeUp::Uniform, Some(PriorityKind::Wake)) => Some("--merit wake"),
-            (WakeUp::Uniform, None | Some(PriorityKind::Id | PriorityKind::Priority)) => None,
+            (WakeUp::Uniform, _) => None,
         };
         if let (Some(option), Duration::ZERO) = (needs_time, config.suppress) {
             return Err(Failure::Usage(format!(
@@ -348,9 +326,8 @@ impl AnnounceOptions {
             )));
         }
         if config.heartbeat == Heartbeat::Ignored && config.listen == Listen::Never {
-            return Err(Failure::Usage(
-                "--heartbeat ignored with --listen-interval none has no timer to ignore: choose --listen-interval 3s"
-                    .to_owned(),
+            return Err(Failure::usage(
+                "--heartbeat ignored with --listen-interval none has no timer to ignore: choose --listen-interval 3s",
             ));
         }
         Ok(())
@@ -360,32 +337,20 @@ impl AnnounceOptions {
 /// An election by LE-A, LE-S or LE-M with all options settled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Announced {
-    name: &'static str,
     rules: Rules,
-    pub(super) election: Announcing,
-}
-
-impl Announced {
-    fn joining(&self) -> (Join, Option<Duration>) {
-        match self.election.config.joining {
-            Joining::Announce => (Join::Announce, None),
-            Joining::Query { election_timeout } => (Join::Query, Some(election_timeout)),
-            Joining::SuppressThenQuery { election_timeout } => {
-                (Join::SuppressThenQuery, Some(election_timeout))
-            }
-        }
-    }
+    join: Join,
+    election: Announcing,
 }
 
 impl Described for Announced {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
     fn parameters(&self) -> Parameters {
         let config = &self.election.config;
-        let (join, election_timeout) = self.joining();
-        Parameters::new()
+        let election_timeout = match config.joining {
+            Joining::Announce => None,
+            Joining::Query { election_timeout }
+            | Joining::SuppressThenQuery { election_timeout } => Some(election_timeout),
+        };
+        Parameters::default()
             .with("members", self.election.members)
             .with("rules", name_of(&self.rules))
             .with("suppress_interval", config.suppress.to_string())
@@ -394,7 +359,7 @@ impl Described for Announced {
             .with("wake", show_wake(config.wake))
             .with("merit", self.election.priority.name())
             .with("leaders", config.leaders)
-            .with("join", name_of(&join))
+            .with("join", name_of(&self.join))
             .with("patience", election_timeout.map(|span| span.to_string()))
             .with("asks", config.asks)
             .with("correct", config.correction.name())
@@ -406,37 +371,29 @@ impl Described for Announced {
 
     /// The intervals, and every departure from the chapter, in one sentence.
     fn sentence(&self) -> String {
-        let config = &self.election.config;
-        let mut said = vec![
-            format!("{} members", self.election.members),
-            format!("T_S {}", config.suppress),
-            format!("T_A {}", config.announce),
-        ];
-        let mut say_if = |departs: bool, what: String| {
-            if departs {
-                said.push(what);
-            }
-        };
-        say_if(config.listen != Listen::Never, format!("T_L {}", show_listen(config.listen)));
-        say_if(config.wake != Wake::Uniform, format!("wake-up {}", show_wake(config.wake)));
-        let priority = self.election.priority;
-        say_if(priority != PriorityKind::Id, format!("merit {}", priority.name()));
-        say_if(config.leaders > 1, format!("{} leaders", config.leaders));
-        let (join, _) = self.joining();
-        say_if(join != Join::Announce, format!("join {}", name_of(&join)));
-        say_if(config.correction == Correction::AtOnce, "corrected at once".to_owned());
-        say_if(config.takeover == Takeover::Never, "no takeover".to_owned());
-        let says_goodbye = match config.farewell {
+        let Announcing { members, priority, config, churn, .. } = &self.election;
+        let Config { suppress, announce, listen, wake, leaders, farewell, .. } = *config;
+        let says_goodbye = match farewell {
             Repeat::Times(times) => format!("{times} goodbyes"),
             Repeat::Measured { .. } => "goodbyes measured".to_owned(),
         };
-        say_if(config.farewell != Repeat::Times(0), says_goodbye);
-        say_if(config.heartbeat == Heartbeat::Ignored, "heartbeats ignored".to_owned());
-        said.join(", ") + &churn::sentence(self.election.churn)
+        let is_ignored = config.heartbeat == Heartbeat::Ignored;
+        sentence_of([
+            (true, format!("{members} members, T_S {suppress}, T_A {announce}")),
+            (listen != Listen::Never, format!("T_L {}", show_listen(listen))),
+            (wake != Wake::Uniform, format!("wake-up {}", show_wake(wake))),
+            (*priority != PriorityKind::Id, format!("merit {}", priority.name())),
+            (leaders > 1, format!("{leaders} leaders")),
+            (self.join != Join::Announce, format!("join {}", name_of(&self.join))),
+            (config.correction == Correction::AtOnce, "corrected at once".to_owned()),
+            (config.takeover == Takeover::Never, "no takeover".to_owned()),
+            (farewell != Repeat::Times(0), says_goodbye),
+            (is_ignored, "heartbeats ignored".to_owned()),
+        ]) + &churn::sentence(*churn)
     }
 
-    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        chapter::election(&self.election, conditions)
+    fn closed_form(&self, setup: &Setup) -> Result<ClosedForm, Failure> {
+        chapter::election(&self.election, setup)
     }
 
     fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {

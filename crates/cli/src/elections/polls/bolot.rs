@@ -1,13 +1,17 @@
 //! The baseline by Bolot, Turletti and Wakeman: each round compares one bit less of a key.
 
 use clap::Args;
+use hustings_sim::Conditions;
+use hustings_sim::trial::{Poll, Tallies};
 use hustings_theory::bolot::{Keys, cost};
 use hustings_theory::council::Loss;
 
-use super::{Kind, Poll, ReplyOptions};
-use crate::elections::ClosedForm;
+use super::{ReplyOptions, hosts, with_loss};
+use crate::elections::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Conditions, no_closed_form, values};
+use crate::options::{Setup, no_closed_form, values};
+use crate::report::Parameters;
+use crate::simulation::Simulation;
 
 /// The options of `bolot`.
 #[derive(Debug, Args)]
@@ -25,34 +29,54 @@ pub(crate) struct BolotOptions {
 }
 
 impl BolotOptions {
-    pub(in crate::elections) fn settle(&self, conditions: &Conditions) -> Result<Poll, Failure> {
-        Ok(Poll {
-            loss: self.replies.loss(Bolot::NAME, conditions)?,
-            kind: Kind::Bolot(Bolot { members: self.members }),
-            replies: self.replies,
-            kept: None,
-        })
+    pub(in crate::elections) fn settle(self, setup: &Setup) -> Result<Bolot, Failure> {
+        Ok(Bolot { loss: self.replies.loss(setup)?, options: self })
     }
 }
 
 /// The baseline with all options settled.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Bolot {
-    pub(super) members: u64,
+#[derive(Debug)]
+pub(crate) struct Bolot {
+    options: BolotOptions,
+    loss: Loss,
 }
 
-impl Bolot {
-    pub(super) const NAME: &'static str = "bolot";
+impl Described for Bolot {
+    fn conditions(&self, given: Conditions) -> Conditions {
+        with_loss(given, self.loss)
+    }
 
-    pub(super) fn closed_form(self, loss: Loss) -> Result<ClosedForm, Failure> {
-        if loss != Loss::NONE {
+    fn parameters(&self) -> Parameters {
+        let BolotOptions { members, replies } = self.options;
+        Parameters::default().with("members", members).and(replies.parameters(self.loss))
+    }
+
+    fn sentence(&self) -> String {
+        format!("{} members, nested keys of 16 bits", self.options.members)
+    }
+
+    fn closed_form(&self, _: &Setup) -> Result<ClosedForm, Failure> {
+        if self.loss != Loss::NONE {
             return Err(no_closed_form("with loss"));
         }
-        let cost = cost(self.members, Keys::Nested);
+        let cost = cost(self.options.members, Keys::Nested);
         Ok(ClosedForm::of([
             ("rounds", cost.rounds),
             ("messages", cost.messages),
             ("success_first_round", cost.success_first_round),
         ]))
+    }
+
+    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
+        simulation.require_no_script()?;
+        let BolotOptions { members, replies } = self.options;
+        let (loss, most_rounds) = (self.loss, replies.max_rounds);
+        let poll = if replies.is_by_hosts(None, simulation)? {
+            let config = hosts::of_masks(simulation.setup.conditions.mean_delay());
+            Poll::Hosts(hosts::trial(members, config, loss, most_rounds)?)
+        } else {
+            Poll::Masks { members, loss, most_rounds }
+        };
+        simulation.conduct(self, &Tallies::new(poll))
     }
 }

@@ -16,7 +16,7 @@ use crate::options::no_closed_form;
 /// # Errors
 /// If there is no closed form.
 pub(super) fn council(council: &Council) -> Result<ClosedForm, Failure> {
-    if council.algorithm == super::Algorithm::Priority {
+    if council.options.algorithm == super::Algorithm::Priority {
         return Err(no_closed_form("of seats by merit"));
     }
     let election = &council.election;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use hustings_protocol::Duration;
-use hustings_protocol::council::{Config, Lease, Refill};
+use hustings_protocol::council::{Lease, Refill};
 use hustings_sim::council::{CouncilTrial as Trial, HostChurn as Churn, Stay};
 
 use crate::options::{Named, one_of, values};
@@ -52,62 +52,51 @@ impl KeepOptions {
         self.churn.is_some()
     }
 
-    pub(super) fn settle(&self) -> Option<Kept> {
+    /// Returns the churn of the hosts, if the council is kept.
+    fn host_churn(&self) -> Option<Churn> {
         let crash_every = self.churn?;
-        Some(Kept {
-            churn: Churn {
-                crash_every,
-                gone_for: self.absence.unwrap_or(Duration((crash_every.0 / GONE).max(1))),
-            },
-            lasts: self.lasts,
-            refill: self.refill.unwrap_or(Refill::TopUp),
-        })
+        let gone_for = self.absence.unwrap_or(Duration((crash_every.0 / GONE).max(1)));
+        Some(Churn { crash_every, gone_for })
     }
-}
 
-/// A council that is kept.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Kept {
-    churn: Churn,
-    lasts: Option<Duration>,
-    refill: Refill,
-}
+    fn refill(&self) -> Refill {
+        self.refill.unwrap_or(Refill::TopUp)
+    }
 
-impl Kept {
-    pub(super) fn parameters(self) -> Parameters {
-        Parameters::new()
-            .with("churn", format!("die:{}", self.churn.crash_every))
-            .with("absence", self.churn.gone_for.to_string())
+    pub(super) fn parameters(&self) -> Parameters {
+        let Some(Churn { crash_every, gone_for }) = self.host_churn() else {
+            return Parameters::default();
+        };
+        Parameters::default()
+            .with("churn", format!("die:{crash_every}"))
+            .with("absence", gone_for.to_string())
             .with("for", self.lasts.map(|it| it.to_string()))
-            .with("refill", self.refill.name())
+            .with("refill", self.refill().name())
     }
 
     /// The settings as the end of a sentence for people.
-    pub(super) fn sentence(self) -> String {
-        let Churn { crash_every, gone_for } = self.churn;
+    pub(super) fn sentence(&self) -> String {
+        let Some(Churn { crash_every, gone_for }) = self.host_churn() else {
+            return String::new();
+        };
         format!(
             ", kept by {}, each host crashes every {crash_every} and is gone for {gone_for}",
-            self.refill.name()
+            self.refill().name()
         )
     }
 
     /// Returns the run in which the elected council is kept as in the field.
-    pub(super) fn stay(&self, trial: Trial) -> Stay {
+    pub(super) fn stay(&self, mut trial: Trial) -> Stay {
         let round = trial.config.round;
+        trial.config.lease = Some(Lease {
+            beat: round * ROUNDS_IN_A_BEAT,
+            lasts: round * ROUNDS_IN_A_LEASE,
+            refill: self.refill(),
+        });
         Stay {
             lasts: self.lasts.unwrap_or(round * ROUNDS),
-            trial: Trial {
-                config: Config {
-                    lease: Some(Lease {
-                        beat: round * ROUNDS_IN_A_BEAT,
-                        lasts: round * ROUNDS_IN_A_LEASE,
-                        refill: self.refill,
-                    }),
-                    ..trial.config
-                },
-                ..trial
-            },
-            churn: Some(self.churn),
+            trial,
+            churn: self.host_churn(),
             centre_restarts: None,
             centre_cut_off: None,
         }

@@ -5,9 +5,9 @@ use hustings_sim::Detection;
 use hustings_theory::probabilistic::adaptive::{OutOfReach, smallest_k};
 use hustings_theory::probabilistic::{Model, cost, detection, factors, success};
 
-use super::{ClosedForm, Probabilistic, Size};
+use super::{ClosedForm, Probabilistic, ProbabilisticOptions, Size};
 use crate::failure::Failure;
-use crate::options::{Conditions, ConditionsExt, no_closed_form};
+use crate::options::{Setup, no_closed_form};
 
 /// Returns the smallest K with which a round succeeds with probability `target`.
 ///
@@ -34,26 +34,25 @@ pub(super) fn acquainted(introduction: Introduction, model: Model) -> Model {
 ///
 /// # Errors
 /// If there is no closed form under these conditions.
-pub(super) fn closed_form(
-    election: &Probabilistic,
-    conditions: &Conditions,
-) -> Result<ClosedForm, Failure> {
-    conditions.require_independent_losses()?;
-    if conditions.detection(Detection::Never) != Detection::Never {
+pub(super) fn closed_form(election: &Probabilistic, setup: &Setup) -> Result<ClosedForm, Failure> {
+    setup.require_independent_losses()?;
+    if setup.conditions.detection(Detection::Never) != Detection::Never {
         return Err(no_closed_form("with --detect"));
     }
-    match election.size {
+    let ProbabilisticOptions { group_size, introduction, recall, reply, target_success, .. } =
+        election.options;
+    match group_size {
         Size::Known => {}
         Size::View => return Err(no_closed_form("with --group-size view")),
         Size::Estimate => return Err(no_closed_form("with --group-size estimate")),
     }
-    let model = &acquainted(election.introduction, election.model);
+    let model = &acquainted(introduction, election.model);
     let k = f64::from(election.strategy.first);
     let mut form = ClosedForm::default();
-    if election.target.is_some() {
+    if target_success.is_some() {
         form.add([("k", k)]);
     }
-    let detection_bound = match election.recall {
+    let detection_bound = match recall {
         Recall::Hash => detection::detection_bound_by_hash(model, k),
         Recall::Delay | Recall::All => detection::detection_bound(model, k),
     };
@@ -68,13 +67,13 @@ pub(super) fn closed_form(
         ("detection_bound", detection_bound),
         ("detection_bound_printed", detection::detection_bound_printed(model, k)),
     ]);
-    match election.reply {
+    match reply {
         ReplyRule::Worse => form.add([("unicasts_bound", cost::unicasts_bound(model, k))]),
         ReplyRule::Once | ReplyRule::Literal => form.missing.push("unicasts_bound"),
     }
-    if election.target.is_some() {
+    if target_success.is_some() {
         let multicasts = cost::multicasts_bound(model, k);
-        let (first_unicasts, multicasts_bound) = match election.introduction {
+        let (first_unicasts, multicasts_bound) = match introduction {
             Introduction::View => (cost::first_unicasts(model, k), multicasts),
             // Every member that sends a final multicast also multicasts its first choice.
             Introduction::Multicast => (0.0, 2.0 * multicasts - 1.0),
