@@ -15,7 +15,9 @@ use hustings_sim::Conditions;
 use hustings_theory::announce::Variant;
 
 use crate::failure::Failure;
-use crate::options::{Common, ExperimentOptions, Named, Setup, no_closed_form, one_of, values};
+use crate::options::{
+    Common, ExperimentOptions, Named, Setup, one_of, require_closed_form, values,
+};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
 use announce::{AnnounceListenOptions, AnnounceOptions, SuppressionOptions};
@@ -56,6 +58,9 @@ pub(crate) trait Described {
     fn simulate(&self, simulation: &Simulation) -> Result<(), Failure>;
 }
 
+/// The relative difference below which a printed value counts as equal, to allow for rounding.
+const ROUNDING: f64 = 1e-9;
+
 /// The cost of an election by its closed form.
 #[derive(Debug, Default)]
 pub(crate) struct ClosedForm {
@@ -74,6 +79,30 @@ impl ClosedForm {
 
     fn add<const COUNT: usize>(&mut self, values: [(&str, f64); COUNT]) {
         self.values.extend(values.map(|(name, value)| (name.to_owned(), value)));
+    }
+
+    /// Enters a value, or records that it is missing.
+    fn enter(&mut self, name: &'static str, value: impl Into<Option<f64>>) {
+        match value.into() {
+            Some(value) => self.add([(name, value)]),
+            None => self.missing.push(name),
+        }
+    }
+
+    /// Enters a value, and beside it the printed one if the two differ.
+    fn enter_beside(
+        &mut self,
+        name: &'static str,
+        value: impl Into<Option<f64>>,
+        printed: impl Into<Option<f64>>,
+    ) {
+        let (value, printed) = (value.into(), printed.into());
+        self.enter(name, value);
+        if let (Some(value), Some(printed)) = (value, printed)
+            && (printed - value).abs() > ROUNDING * value.abs().max(1.0)
+        {
+            self.values.push((format!("{name}_printed"), printed));
+        }
     }
 }
 
@@ -201,10 +230,7 @@ impl FaultRules {
 
     /// Checks that no member calls an election because of a time-out.
     fn require_endless_patience(self) -> Result<(), Failure> {
-        match self.election_timeout {
-            Some(_) => Err(no_closed_form("with --patience")),
-            None => Ok(()),
-        }
+        require_closed_form(&[(self.election_timeout.is_some(), "with --patience")])
     }
 }
 

@@ -37,6 +37,11 @@ impl Failure {
         Self::Usage(error.to_string())
     }
 
+    /// Returns a function that reports an error of an action that failed: "cannot `action`".
+    pub(crate) fn cannot<E: Display>(action: &str) -> impl Fn(E) -> Self {
+        move |error| Self::Failed(format!("cannot {action}: {error}"))
+    }
+
     /// Reports that a file given with `option` cannot be used.
     pub(crate) fn file(option: &str, path: &Path, reason: impl Display) -> Self {
         Self::Usage(format!("{option} {}: {reason}", path.display()))
@@ -53,18 +58,15 @@ impl Failure {
     /// Prints the reason and returns the exit code.
     pub(crate) fn tell(&self) -> ExitCode {
         match self {
-            Self::Usage(what) => {
-                say(&format!("error: {what}"));
-                ExitCode::from(2)
-            }
-            Self::Failed(what) => {
-                say(&format!("error: {what}"));
-                ExitCode::FAILURE
-            }
+            Self::Usage(what) | Self::Failed(what) => say(&format!("error: {what}")),
             Self::Interrupted { done, asked } => {
                 say(&format!("interrupted: {done} of {asked} runs"));
-                ExitCode::FAILURE
             }
+            Self::Exit(_) | Self::ClosedPipe => {}
+        }
+        match self {
+            Self::Usage(_) => ExitCode::from(2),
+            Self::Failed(_) | Self::Interrupted { .. } => ExitCode::FAILURE,
             Self::Exit(code) => ExitCode::from(*code),
             Self::ClosedPipe => ExitCode::SUCCESS,
         }

@@ -11,7 +11,7 @@ pub(crate) mod values;
 use clap::{Args, ValueEnum};
 
 use conditions::{FaultOptions, NetworkOptions};
-pub(crate) use conditions::{Setup, no_closed_form};
+pub(crate) use conditions::{Setup, no_closed_form, require_closed_form};
 pub(crate) use named::{Named, one_of};
 
 /// The options that all protocols share.

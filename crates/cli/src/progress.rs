@@ -28,7 +28,6 @@ pub(crate) fn interruption() -> Result<Interruption, Failure> {
             std::process::exit(1);
         }
     };
-    ctrlc::set_handler(on_signal)
-        .map_err(|error| Failure::Failed(format!("cannot listen for Ctrl-C: {error}")))?;
+    ctrlc::set_handler(on_signal).map_err(Failure::cannot("listen for Ctrl-C"))?;
     Ok(interruption)
 }

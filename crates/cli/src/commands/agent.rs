@@ -63,7 +63,7 @@ impl AgentCommand {
     pub(super) fn run(self) -> Result<(), Failure> {
         if self.die_with_parent {
             set_parent_process_death_signal(Some(Signal::KILL))
-                .map_err(|error| Failure::Failed(format!("cannot die with the parent: {error}")))?;
+                .map_err(Failure::cannot("die with the parent"))?;
         }
         self.log.begin();
         let config = self.options.config()?;
@@ -74,8 +74,7 @@ impl AgentCommand {
 /// Builds a single-threaded runtime, which is enough for one agent.
 pub(super) fn runtime() -> Result<Runtime, Failure> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let built = builder.enable_all().build();
-    built.map_err(|error| Failure::Failed(format!("cannot start: {error}")))
+    builder.enable_all().build().map_err(Failure::cannot("start"))
 }
 
 /// A started agent and its HTTP addresses.
@@ -87,14 +86,8 @@ pub(super) struct Started {
 
 /// Starts an agent together with its HTTP servers and its control socket.
 pub(super) async fn start(config: &AgentConfig) -> Result<Started, Failure> {
-    let listener = match config.http {
-        Some(address) => Some(listen(address, Door::ThisHost, TAKEN).await?),
-        None => None,
-    };
-    let exporter = match config.metrics {
-        Some(address) => Some(listen(address, Door::Anybody, METRICS_TAKEN).await?),
-        None => None,
-    };
+    let listener = bind(config.http, Door::ThisHost, "--http").await?;
+    let exporter = bind(config.metrics, Door::Anybody, "--metrics").await?;
     let address = |it: &Option<TcpListener>| it.as_ref()?.local_addr().ok();
     let (http, metrics) = (address(&listener), address(&exporter));
     let agent = Agent::start(config.clone()).await.map_err(refusal)?;
@@ -115,19 +108,29 @@ pub(super) async fn start(config: &AgentConfig) -> Result<Started, Failure> {
     Ok(Started { agent, http, metrics })
 }
 
+/// Listens for HTTP at the address of `option`, if it has one.
+async fn bind(
+    address: Option<SocketAddr>,
+    door: Door,
+    option: &str,
+) -> Result<Option<TcpListener>, Failure> {
+    let Some(address) = address else { return Ok(None) };
+    let taken =
+        format!("another agent may use it: choose another address with {option}, or {option} off");
+    listen(address, door, &taken).await.map(Some)
+}
+
 /// Opens the Unix socket for commands such as step-down. Without that socket the agent still takes
 /// part in elections.
 fn open_steering(http: SocketAddr) -> Option<Steering> {
-    let opened = Steering::open(http);
-    opened
-        .inspect_err(|error| {
-            tracing::warn!(
-                "the agent cannot create a Unix socket, so `hustings step-down` will not work: \
-                 {error}: make one of these directories writable, with RuntimeDirectory=hustings \
-                 in a systemd unit or a tmpfs at /run/hustings in a container"
-            );
-        })
-        .ok()
+    let opened = Steering::open(http).inspect_err(|error| {
+        tracing::warn!(
+            "the agent cannot create a Unix socket, so `hustings step-down` will not work: \
+             {error}: make one of these directories writable, with RuntimeDirectory=hustings in a \
+             systemd unit or a tmpfs at /run/hustings in a container"
+        );
+    });
+    opened.ok()
 }
 
 /// Runs the agent until a signal arrives, the agent ends, or the reader of its events goes away.
@@ -161,17 +164,11 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
     };
     tokio::select! {
         done = goodbye => done,
-        () = signals.next() => Err(Failure::Failed("a second signal stopped the agent before it \
-            had sent its goodbye".to_owned())),
+        () = signals.next() => {
+            Err(Failure::failed("a second signal stopped the agent before it had sent its goodbye"))
+        }
     }
 }
-
-/// The remedy to print if the HTTP port is in use.
-const TAKEN: &str = "another agent may use it: choose another address with --http, or --http off";
-
-/// The remedy to print if the metrics port is in use.
-const METRICS_TAKEN: &str =
-    "another agent may use it: choose another address with --metrics, or --metrics off";
 
 /// Listens for HTTP. If the port is in use, the error ends with `taken`, the remedy for the command
 /// that called.
@@ -191,11 +188,9 @@ pub(super) async fn listen(
 
 fn refusal(error: StartError) -> Failure {
     match error {
-        StartError::AgentConfigError(unfit) => Failure::Usage(unfit.to_string()),
-        error @ (StartError::Trace { .. } | StartError::Authority { .. }) => {
-            Failure::Usage(error.to_string())
-        }
-        error => Failure::Failed(error.to_string()),
+        StartError::AgentConfigError(unfit) => Failure::usage(unfit),
+        StartError::Trace { .. } | StartError::Authority { .. } => Failure::usage(error),
+        _ => Failure::failed(error),
     }
 }
 
@@ -251,14 +246,9 @@ pub(super) struct Signals {
 
 impl Signals {
     pub(super) fn listen() -> Result<Self, Failure> {
-        let listen = |kind| {
-            unix::signal(kind)
-                .map_err(|error| Failure::Failed(format!("cannot listen for signals: {error}")))
-        };
-        Ok(Self {
-            terminate: listen(SignalKind::terminate())?,
-            interrupt: listen(SignalKind::interrupt())?,
-        })
+        let listen = |kind| unix::signal(kind).map_err(Failure::cannot("listen for signals"));
+        let (terminate, interrupt) = (SignalKind::terminate(), SignalKind::interrupt());
+        Ok(Self { terminate: listen(terminate)?, interrupt: listen(interrupt)? })
     }
 
     pub(super) async fn next(&mut self) {

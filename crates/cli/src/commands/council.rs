@@ -3,11 +3,12 @@
 mod audit;
 
 use clap::{Args, ValueEnum};
+use hustings_agent::config::AuthorityConfig;
 use hustings_agent::council::{CentreStatus, ChamberStatus};
-use hustings_agent::{Agent, AgentConfig, CouncilPart, GroupConfig, ProtocolConfig};
+use hustings_agent::{Agent, AgentConfig, CouncilPart, ProtocolConfig};
 use hustings_protocol::config::ConfigError;
 use hustings_protocol::council::{
-    Algorithm, Chamber, Config, Estimate, Knowledge, Lease, MOST_SEATS, Refill, Search, Seats,
+    Algorithm, Chamber, Config, Knowledge, Lease, MOST_SEATS, Refill, Search, Seats,
 };
 use hustings_protocol::{Duration, Priority};
 use hustings_theory::council::rules::{Choice, with_c};
@@ -239,14 +240,13 @@ impl CouncilCommand {
 
     /// Builds the council's rules from the options.
     fn rules(&self) -> Result<Config, Failure> {
-        let Drawing { round, .. } = self.drawing;
-        let knowledge = self.drawing.knowledge();
+        let Drawing { round, optimise, c, .. } = self.drawing;
         let algorithm = self.drawing.algorithm()?;
         self.auditing.require_a_draw(algorithm)?;
         let rules = Config {
             chambers: self.seats.iter().map(|it| self.chamber(*it)).collect(),
             algorithm,
-            knowledge,
+            knowledge: self.drawing.knowledge(),
             search: Search::Guarded,
             coin: self.auditing.coin(),
             centre: None,
@@ -258,12 +258,9 @@ impl CouncilCommand {
         self.require_enough_hosts()?;
         // The rules must be valid before anything is computed from them.
         rules.check().map_err(|error| misfit(&error))?;
-        let choice = match self.drawing.c {
-            Average::Best | Average::Fixed(_) => Choice::Best,
-            Average::Robust => Choice::Robust,
-        };
-        let mut rules = with_c(rules, choice, self.drawing.optimise.goal());
-        if let Average::Fixed(c) = self.drawing.c {
+        let choice = if c == Average::Robust { Choice::Robust } else { Choice::Best };
+        let mut rules = with_c(rules, choice, optimise.goal());
+        if let Average::Fixed(c) = c {
             for chamber in &mut rules.chambers {
                 chamber.c.splice(..chamber.c.len().min(1), [c]); // top-ups use the value that is best for them
             }
@@ -275,15 +272,15 @@ impl CouncilCommand {
 
     fn require_a_high_guess(&self) -> Result<(), Failure> {
         let most = self.seats.iter().map(|it| it.most).max().unwrap_or(0);
-        let guess = self.drawing.max_guess;
-        match self.drawing.knowledge() {
-            Knowledge::Estimated(_) if guess <= most => Err(Failure::Usage(format!(
-                "--max-guess {guess} is not above the number of seats: choose {} or more, the \
-                 most hosts that there can be",
-                most + 1
-            ))),
-            Knowledge::Estimated(_) | Knowledge::Told(_) | Knowledge::Polled => Ok(()),
+        let Drawing { max_guess, estimate, .. } = self.drawing;
+        if matches!(estimate, HostCount::Known(_)) || max_guess > most {
+            return Ok(());
         }
+        Err(Failure::Usage(format!(
+            "--max-guess {max_guess} is not above the number of seats: choose {} or more, the most \
+             hosts that there can be",
+            most + 1
+        )))
     }
 
     fn require_enough_hosts(&self) -> Result<(), Failure> {
@@ -299,11 +296,12 @@ impl CouncilCommand {
     }
 
     fn chamber(&self, seats: Seats) -> Chamber {
-        let chamber = Chamber::new(seats);
-        match self.keeping.keep {
-            Some(keep) => Chamber { keep, c: Vec::new(), ..chamber },
-            None => chamber,
+        let mut chamber = Chamber::new(seats);
+        if let Some(keep) = self.keeping.keep {
+            chamber.keep = keep;
+            chamber.c = Vec::new();
         }
+        chamber
     }
 
     /// Builds the configuration of the centre's agent. It joins the group of the agents and takes
@@ -317,7 +315,7 @@ impl CouncilCommand {
         let mut config = self.options.config_of_bystander()?;
         if config.groups.len() != 1 {
             let what = "a centre calls exactly one group: choose it with --group";
-            return Err(Failure::Usage(what.to_owned()));
+            return Err(Failure::usage(what));
         }
         let group = &mut config.groups[0];
         if group.view.is_some() && !group.protocol.is_none() {
@@ -331,16 +329,13 @@ impl CouncilCommand {
             }
             group.view = None;
         }
-        *group = GroupConfig {
-            priority: Priority(0),
-            campaigns: false,
-            protocol: ProtocolConfig::NoElection,
-            target: None,
-            authority: hustings_agent::config::AuthorityConfig::Nobody,
-            council: CouncilPart::Centre(Box::new(rules)),
-            trace: None,
-            ..group.clone()
-        };
+        group.priority = Priority(0);
+        group.campaigns = false;
+        group.target = None;
+        group.protocol = ProtocolConfig::NoElection;
+        group.authority = AuthorityConfig::Nobody;
+        group.council = CouncilPart::Centre(Box::new(rules));
+        group.trace = None;
         // An agent on this host may already use the default name, port and HTTP address, so the
         // centre uses them only if the options name them.
         if !self.options.sets("name") {
@@ -363,12 +358,10 @@ impl CouncilCommand {
         let mut agent = started?.agent;
         let group = &config.groups[0].name;
         let watched = agent.handle().watch_council(group);
-        let mut council = watched.ok_or_else(|| Failure::Failed("no council".to_owned()))?;
+        let mut council = watched.ok_or_else(|| Failure::failed("no council"))?;
         let done = tokio::select! {
             done = self.attend(&mut council) => done,
-            ended = agent.ended() => {
-                return ended.map_err(Failure::failed);
-            }
+            ended = agent.ended() => return ended.map_err(Failure::failed),
             () = signals.next() => Ok(()),
         };
         let stopped = stop(agent, &mut signals).await;
@@ -463,8 +456,9 @@ fn misfit(error: &ConfigError) -> Failure {
 async fn stop(agent: Agent, signals: &mut Signals) -> Result<(), Failure> {
     tokio::select! {
         stopped = agent.stop() => stopped.map_err(Failure::failed),
-        () = signals.next() => Err(Failure::Failed("a second signal stopped the centre before it \
-            had released all seats".to_owned())),
+        () = signals.next() => {
+            Err(Failure::failed("a second signal stopped the centre before it had released all seats"))
+        }
     }
 }
 
@@ -496,20 +490,17 @@ pub(super) fn seats_in_words(status: &CentreStatus) -> String {
 
 impl Drawing {
     fn algorithm(&self) -> Result<Algorithm, Failure> {
-        match (self.depth, self.algorithm) {
-            (Some(_), way) if way != DrawAlgorithm::History => Err(Failure::Usage(no_depth(&way))),
-            (depth, way) => Ok(way.protocols(depth.unwrap_or(1))),
+        if self.depth.is_some() && self.algorithm != DrawAlgorithm::History {
+            return Err(Failure::Usage(no_depth(&self.algorithm)));
         }
+        Ok(self.algorithm.protocols(self.depth.unwrap_or(1)))
     }
 
     fn knowledge(&self) -> Knowledge {
-        let first = self.max_guess;
-        Knowledge::Estimated(match self.estimate {
-            HostCount::Known(hosts) => return Knowledge::Told(hosts),
-            HostCount::Falling(Fall::Aggressive) => Estimate::aggressive(first),
-            HostCount::Falling(Fall::Conservative) => Estimate::conservative(first),
-            HostCount::Falling(Fall::Own { alpha, beta }) => Estimate { alpha, beta, first },
-        })
+        match self.estimate {
+            HostCount::Known(hosts) => Knowledge::Told(hosts),
+            HostCount::Falling(fall) => Knowledge::Estimated(fall.estimate(self.max_guess)),
+        }
     }
 }
 

@@ -136,7 +136,7 @@ impl ParticipantOptions {
         self.log.begin();
         let (Some(ring), Some(member), Some(key)) = (&self.ring, &self.member, &self.key) else {
             // Clap requires these options unless there is a subcommand.
-            return Err(Failure::Usage("--ring, --member and --key are needed".into()));
+            return Err(Failure::usage("--ring, --member and --key are needed"));
         };
         let ring = read_ring(ring)?;
         let secret = Secret::read(key).map_err(|error| Failure::file("--key", key, error))?;
@@ -146,27 +146,13 @@ impl ParticipantOptions {
         });
         // One key has one place for its marks, whatever path leads to it.
         let place = key.canonicalize();
-        let place = place.map_err(|error| Failure::file("--key", key, error))?;
-        let mut marks = place.into_os_string();
+        let mut marks = place.map_err(|error| Failure::file("--key", key, error))?.into_os_string();
         marks.push(".drawn");
-        let participant = Participant {
-            ring,
-            member: member.clone(),
-            secret,
-            transcript,
-            marks: marks.into(),
-            wait: self.wait,
-        };
+        let (member, marks, wait) = (member.clone(), marks.into(), self.wait);
+        let participant = Participant { ring, member, secret, transcript, marks, wait };
         let place = participant.check().map_err(|error| refusal(&error))?;
         let status = runtime()?.block_on(self.take(participant, place))?;
-        match status.state {
-            State::Elected => Ok(()),
-            State::Rendezvous
-            | State::Drawing
-            | State::Confirming
-            | State::Fault
-            | State::Unconfirmed => Err(Failure::Exit(1)),
-        }
+        if status.state == State::Elected { Ok(()) } else { Err(Failure::Exit(1)) }
     }
 
     async fn take(&self, participant: Participant, place: u32) -> Result<DrawStatus, Failure> {
@@ -175,8 +161,8 @@ impl ParticipantOptions {
         let status = participant.status();
         if let Some(address) = self.http {
             let door = Door::ThisHost;
-            let taken = "another program may use it: choose another address with --http, or leave --http \
-                 out";
+            let taken = "another program may use it: choose another address with --http, or leave \
+                         --http out";
             let listener = listen(address, door, taken).await?;
             let status = status.subscribe();
             tokio::spawn(serve_value(listener, "/v1/draw", status, door));
@@ -191,11 +177,8 @@ impl ParticipantOptions {
     }
 
     async fn listen(&self, address: &str) -> Result<TcpListener, Failure> {
-        let (listener, shown) = match self.bind {
-            Some(bind) => (TcpListener::bind(bind).await, bind.to_string()),
-            None => (TcpListener::bind(address).await, address.to_owned()),
-        };
-        listener.map_err(|error| {
+        let shown = self.bind.map_or_else(|| address.to_owned(), |bind| bind.to_string());
+        TcpListener::bind(&shown).await.map_err(|error| {
             Failure::Failed(format!(
                 "cannot listen on {shown}: {error}: choose another address of this host with --bind"
             ))

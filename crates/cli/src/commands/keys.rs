@@ -36,8 +36,7 @@ impl Keys {
 }
 
 fn generate(out: Option<&Path>) -> Result<(), Failure> {
-    let key =
-        Key::generate().map_err(|error| Failure::Failed(format!("cannot draw a key: {error}")))?;
+    let key = Key::generate().map_err(Failure::cannot("draw a key"))?;
     let text = String::from(key) + "\n";
     let Some(path) = out else {
         return print(&text);

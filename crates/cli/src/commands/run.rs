@@ -1,12 +1,13 @@
 //! `hustings run`: runs a command on one host of a group at a time.
 
 use std::ffi::OsString;
-use std::time::Duration;
+use std::time::Duration as StdDuration;
 
 use clap::{Args, ValueEnum};
 use hustings_agent::config::{AuthorityConfig, HTTP};
 use hustings_agent::workload::{self, AtEnd, Workload};
 use hustings_agent::{Agent, Handle, Resignation};
+use hustings_protocol::Duration;
 use tokio::sync::mpsc;
 
 use super::agent::{self, log, runtime};
@@ -25,13 +26,13 @@ pub(crate) struct Run {
     /// tenure. Otherwise the time until a leader is established: --announce plus the suppress
     /// interval, or 105ms by default; 300ms for bully and rings
     #[arg(long, value_name = "DURATION", value_parser = values::duration, allow_hyphen_values = true)]
-    settle: Option<hustings_protocol::Duration>,
+    settle: Option<Duration>,
 
     /// The time that the command may take to end after TERM before it is killed. If tenure could
     /// not be renewed, it is at most an eighth of --ttl
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration,
           allow_hyphen_values = true)]
-    grace: hustings_protocol::Duration,
+    grace: Duration,
 
     /// The action when the command ends by itself. Default: resign with --voters, so that this
     /// member goes on voting; otherwise exit
@@ -126,29 +127,23 @@ impl Run {
         }
         config.http = config.http.filter(|_| self.options.sets("http"));
         config.metrics = config.metrics.filter(|_| self.options.sets("metrics"));
-        let (group, established) = match &config.groups[..] {
-            [group] if group.protocol.is_none() => {
-                return Err(Failure::Usage(format!(
-                    "group `{}`: protocol none elects no leader, so the command would never run: \
-                     choose another with --protocol",
-                    group.name
-                )));
-            }
-            // A member that holds tenure need not wait for objections.
-            [group] if group.authority.ttl().is_some() => {
-                (group.name.clone(), hustings_protocol::Duration::ZERO)
-            }
-            [group] => (group.name.clone(), group.protocol.settles_within()),
-            _ => {
-                return Err(Failure::Usage(
-                    "a command runs for one group, and the file has several: choose one with \
-                     --group"
-                        .to_owned(),
-                ));
-            }
+        let [group] = &config.groups[..] else {
+            return Err(Failure::usage(
+                "a command runs for one group, and the file has several: choose one with --group",
+            ));
         };
-        let authority = &config.groups[0].authority;
-        let at_end = self.at_end.unwrap_or_else(|| Then::default_for(authority));
+        if group.protocol.is_none() {
+            return Err(Failure::Usage(format!(
+                "group `{}`: protocol none elects no leader, so the command would never run: \
+                 choose another with --protocol",
+                group.name
+            )));
+        }
+        let established = match group.authority.ttl() {
+            Some(_) => Duration::ZERO, // a member that holds tenure need not wait for objections
+            None => group.protocol.settles_within(),
+        };
+        let at_end = self.at_end.unwrap_or_else(|| Then::default_for(&group.authority));
         let workload = Workload {
             command: self.command,
             settle: self.settle.unwrap_or(established).into(),
@@ -168,13 +163,13 @@ impl Run {
         runtime()?.block_on(async {
             let agent = agent::start(&config).await?.agent;
             let _reporters = agent::report_changes(agent.handle(), None);
-            supervise(agent, &group, workload).await
+            supervise(agent, &group.name, workload).await
         })
     }
 }
 
 /// The time for which a member that resigned lets others lead.
-const RESIGN_FOR: Duration = Duration::from_secs(10);
+const RESIGN_FOR: StdDuration = StdDuration::from_secs(10);
 
 async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<(), Failure> {
     let handle = agent.handle();
@@ -190,10 +185,8 @@ async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<
     };
     let outcome = tokio::select! {
         outcome = workload::supervise(workload, leadership, step_downs, fencing, resign) => outcome,
-        ended = agent.ended() => {
-            // The command ended with the future that supervised it.
-            return ended.map_err(Failure::failed);
-        }
+        // The command ended with the future that supervised it.
+        ended = agent.ended() => return ended.map_err(Failure::failed),
     };
     resigning.abort();
     let stopped = match outcome {

@@ -71,11 +71,10 @@ impl StepDown {
                  the members that this one knows"
             )));
         }
-        let awaited = awaited(&group, to.as_deref());
+        let answered = tell_if_slow(awaited(&group, to.as_deref()));
         let transferee = to.map_or_else(String::new, |name| format!("&to={name}"));
         let client = agent.client();
         let path = format!("/v1/groups/{group}/step-down?for={span}{transferee}");
-        let answered = tell_if_slow(awaited);
         let answer = client.post(&path);
         drop(answered);
         let answer = answer.map_err(|why| client.failure(why))?;
@@ -86,16 +85,13 @@ impl StepDown {
             ),
             None => format!("group {group}: stepped down; out of elections for {span}"),
         };
-        match (answer["to"].as_str(), answer["taken"] == true) {
-            (Some(transferee), true) => done += &format!("; `{transferee}` has tenure"),
-            (Some(transferee), false) => {
+        if let Some(transferee) = answer["to"].as_str() {
+            if answer["taken"] != true {
                 let why = match answer["within"].as_str() {
-                    Some(within) => {
-                        format!(
-                            "`{transferee}` did not confirm within {within} that it has tenure: \
-                             if it has none,"
-                        )
-                    }
+                    Some(within) => format!(
+                        "`{transferee}` did not confirm within {within} that it has tenure: if it \
+                         has none,"
+                    ),
                     None => format!("no tenure was left to transfer to `{transferee}`:"),
                 };
                 return Err(Failure::Failed(format!(
@@ -103,7 +99,7 @@ impl StepDown {
                      see `hustings status`"
                 )));
             }
-            (None, _) => {}
+            done += &format!("; `{transferee}` has tenure");
         }
         print(&format!("{done}\n"))
     }

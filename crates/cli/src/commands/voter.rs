@@ -11,6 +11,7 @@ use hustings_agent::authority::era;
 use hustings_agent::authority::voter_file::{self, Vote, VoterError, VoterFile, VoterLock};
 use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig, names};
 use hustings_fence::slots::OpenError;
+use hustings_protocol::Duration;
 use hustings_protocol::tenure::{Durable, counter};
 
 use self::voter_query::{Answers, voter_query};
@@ -51,16 +52,16 @@ struct Init {
     /// The time to wait for the other voters, at least 1s [default: 5s; 1s with --new and --era,
     /// where no answer is expected]
     #[arg(long, value_name = "DURATION", value_parser = within, allow_hyphen_values = true)]
-    within: Option<hustings_protocol::Duration>,
+    within: Option<Duration>,
 }
 
 /// The default time to wait for answers that are needed.
-const OTHERS_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::from_secs(5);
+const OTHERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// The minimum time to wait for answers. In less time a running member may not have answered, and
 /// its silence would be taken for absence. For a new group or a new era no answer is expected, and
 /// this time is enough.
-const LEAST_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::from_secs(1);
+const LEAST_WITHIN: Duration = Duration::from_secs(1);
 
 /// The way out when the counters are used up, for example because a member invented some.
 const NO_ERA_LEFT: &str = "no era is left above that. Stop every member, find the last fence \
@@ -69,7 +70,7 @@ const NO_ERA_LEFT: &str = "no era is left above that. Stop every member, find th
                            command on every voter with --era N, where N is one above the era of \
                            that fence (the fence divided by 2^48)";
 
-fn within(text: &str) -> Result<hustings_protocol::Duration, String> {
+fn within(text: &str) -> Result<Duration, String> {
     match values::duration(text)? {
         span if span < LEAST_WITHIN => {
             Err(format!("too short for the other voters to answer: choose {LEAST_WITHIN} or more"))
@@ -137,39 +138,33 @@ impl<'a> LocalVoter<'a> {
                 names.join(", ")
             )));
         };
+        let without =
+            |why: &str| Err(Failure::Usage(format!("group `{}` has no voters{why}", group.name)));
         let quorum = match &group.authority {
             AuthorityConfig::Quorum(quorum) => quorum,
             AuthorityConfig::Nobody => {
-                return Err(Failure::Usage(format!(
-                    "group `{}` has no voters: give them with --voters, or voters = [..]",
-                    group.name
-                )));
+                return without(": give them with --voters, or voters = [..]");
             }
             AuthorityConfig::Store(store) => {
-                return Err(Failure::Usage(format!(
-                    "group `{}` has no voters, because {} grants its tenure: there is nothing to \
-                     initialise",
-                    group.name,
-                    store.store.name()
-                )));
+                let store = store.store.name();
+                return without(&format!(
+                    ", because {store} grants its tenure: there is nothing to initialise"
+                ));
             }
         };
         let member = config.name.as_str();
-        match &quorum.state {
-            Some(state) if quorum.is_voter(member) => Ok(Self { group, quorum, state, member }),
-            _ => {
-                let meant = names::meant(member, quorum);
-                let meant = meant.map_or_else(String::new, |(voter, _)| {
-                    format!("; {}", names::suggestion(voter))
-                });
-                Err(Failure::Usage(format!(
-                    "this member, `{member}`, is not a voter of group `{}`: run this command on \
-                     a voter's host ({}), or give the voter's name with --name{meant}",
-                    group.name,
-                    quorum.voters.join(", ")
-                )))
-            }
+        if let Some(state) = quorum.state.as_ref().filter(|_| quorum.is_voter(member)) {
+            return Ok(Self { group, quorum, state, member });
         }
+        let meant = names::meant(member, quorum);
+        let meant = meant.map(|(voter, _)| format!("; {}", names::suggestion(voter)));
+        Err(Failure::Usage(format!(
+            "this member, `{member}`, is not a voter of group `{}`: run this command on a voter's \
+             host ({}), or give the voter's name with --name{}",
+            group.name,
+            quorum.voters.join(", "),
+            meant.unwrap_or_default()
+        )))
     }
 
     fn open(&self) -> Result<Durable, VoterError> {
@@ -204,7 +199,7 @@ impl<'a> LocalVoter<'a> {
     fn catch_up(
         &self,
         kept: Durable,
-        longest_ttl: hustings_protocol::Duration,
+        longest_ttl: Duration,
         highest: Option<u64>,
     ) -> Result<Durable, Failure> {
         let beyond = |highest: &u64| *highest > counter::reach_of(kept.counter);
@@ -220,39 +215,35 @@ impl<'a> LocalVoter<'a> {
     /// Creates the state directory if necessary, and locks it so that no agent of this host votes
     /// with it, even if the voter's file is gone.
     fn lock(&self) -> Result<VoterLock, Failure> {
-        VoterLock::take(self.state, self.vote()).map_err(|error| {
-            Failure::Failed(match &error {
-                VoterError::State { path, source } => {
-                    let (path, remedy) = (path.display(), remedy(source));
-                    format!(
-                        "{path}: the voter's promises cannot be stored there: {source}: {remedy}"
-                    )
-                }
-                _ => error.to_string(),
-            })
+        VoterLock::take(self.state, self.vote()).map_err(|error| match &error {
+            VoterError::State { path, source } => Failure::Failed(format!(
+                "{}: the voter's promises cannot be stored there: {source}: {}",
+                path.display(),
+                remedy(source)
+            )),
+            _ => Failure::failed(error),
         })
     }
 
     /// Removes the voter's file. The voter does not vote until it is initialised again.
     fn take_away(&self) -> Result<(), Failure> {
         let path = voter_file::path(self.state, &self.group.name);
+        let shown = path.display();
         std::fs::remove_file(&path).map_err(|error| {
-            let path = path.display();
             Failure::Failed(format!(
-                "{path}: {error}: remove this file, which says that the group never had a leader"
+                "{shown}: {error}: remove this file, which says that the group never had a leader"
             ))
         })?;
-        say(&format!("{}: removed: it said that the group never had a leader", path.display()));
+        say(&format!("{shown}: removed: it said that the group never had a leader"));
         Ok(())
     }
 
     fn reset(&self, durable: Durable) -> Result<(), Failure> {
         let kept = VoterFile::reset(self.state, self.vote(), durable);
         kept.map_err(|error| Failure::Failed(in_words(&error)))?;
-        let path = voter_file::path(self.state, &self.group.name);
         print(&format!(
             "{}: voter `{}` of group `{}` begins at counter {}\n",
-            path.display(),
+            voter_file::path(self.state, &self.group.name).display(),
             self.member,
             self.group.name,
             durable.counter
@@ -288,20 +279,9 @@ impl Init {
                 local.check_era(era, promised)?;
                 longest_ttl = longest_ttl.max(promised.longest_ttl); // its grants may still last
             }
-            // An unreadable file is not lost, and another voter's file is not this voter's to
-            // replace.
-            (
-                Err(
-                    error @ (VoterError::Another { .. }
-                    | VoterError::File(
-                        OpenError::InUse { .. }
-                        | OpenError::Io { .. }
-                        | OpenError::NotOurs { .. }
-                        | OpenError::Another { .. },
-                    )),
-                ),
-                _,
-            ) => return Err(Failure::Failed(in_words(&error))),
+            (Err(error), _) if !may_be_replaced(&error) => {
+                return Err(Failure::Failed(in_words(&error)));
+            }
             // A new group has no file yet.
             (Err(VoterError::File(OpenError::Missing { .. })), _) => {}
             (Err(error), _) if self.new => {
@@ -336,7 +316,7 @@ impl Init {
     }
 
     /// The time to wait for the other voters.
-    fn within(&self) -> hustings_protocol::Duration {
+    fn within(&self) -> Duration {
         self.within.unwrap_or(if self.needs_others() { OTHERS_WITHIN } else { LEAST_WITHIN })
     }
 
@@ -347,7 +327,7 @@ impl Init {
         &self,
         local: &LocalVoter<'_>,
         kept: Option<Durable>,
-        longest_ttl: hustings_protocol::Duration,
+        longest_ttl: Duration,
         told: &Answers,
     ) -> Result<Durable, Failure> {
         let granted = told.voters.values().flatten().map(|it| it.longest_ttl);
@@ -392,7 +372,7 @@ impl Init {
         &self,
         local: &LocalVoter<'_>,
         kept: Option<Durable>,
-        longest_ttl: hustings_protocol::Duration,
+        longest_ttl: Duration,
         told: &Answers,
     ) -> Result<Durable, Failure> {
         let group = &local.group.name;
@@ -429,6 +409,17 @@ impl Init {
     }
 }
 
+/// Returns true unless the file is unreadable, which is not lost, or belongs to another voter, which
+/// is not for this voter to replace.
+fn may_be_replaced(error: &VoterError) -> bool {
+    use OpenError::{Another, InUse, Io, NotOurs};
+    !matches!(
+        error,
+        VoterError::Another { .. }
+            | VoterError::File(InUse { .. } | Io { .. } | NotOurs { .. } | Another { .. })
+    )
+}
+
 fn begin(era: u64) -> u64 {
     // The range of the option is the range of eras.
     u16::try_from(era).map_or(u64::MAX, era::begin)
@@ -439,30 +430,30 @@ fn in_words(error: &VoterError) -> String {
     let VoterError::File(file) = error else {
         return error.to_string();
     };
-    match file {
-        OpenError::Missing { path } => format!(
-            "{}: no such file: this voter was never initialised, or its disk was lost: `hustings \
-             voter init --help` tells what to do in each case",
-            path.display()
+    let (path, why) = match file {
+        OpenError::Missing { path } => (
+            path,
+            "no such file: this voter was never initialised, or its disk was lost: `hustings voter \
+             init --help` tells what to do in each case"
+                .to_owned(),
         ),
-        OpenError::InUse { path } => format!(
-            "{}: the file is in use: stop the agent of this member first, or the other process \
-             that has it open",
-            path.display()
+        OpenError::InUse { path } => (
+            path,
+            "the file is in use: stop the agent of this member first, or the other process that \
+             has it open"
+                .to_owned(),
         ),
-        OpenError::Io { path, .. } if path.is_dir() => format!(
-            "{}: a directory is where the voter's file belongs: move the directory away",
-            path.display()
+        OpenError::Io { path, .. } if path.is_dir() => (
+            path,
+            "a directory is where the voter's file belongs: move the directory away".to_owned(),
         ),
-        OpenError::Io { path, source } => {
-            let remedy = remedy(source);
-            format!("{}: {source}: {remedy}", path.display())
-        }
+        OpenError::Io { path, source } => (path, format!("{source}: {}", remedy(source))),
         OpenError::Truncated { .. } | OpenError::Damaged { .. } => {
-            format!("{file}, with `hustings voter init`")
+            return format!("{file}, with `hustings voter init`");
         }
-        _ => file.to_string(), // the message already has the remedy
-    }
+        _ => return file.to_string(), // the message already has the remedy
+    };
+    format!("{}: {why}", path.display())
 }
 
 /// The remedy for an error of the file system.

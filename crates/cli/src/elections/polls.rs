@@ -18,7 +18,7 @@ use hustings_theory::council::{self as theory, Knowledge, Loss, Seats};
 use super::{ClosedForm, Described};
 use crate::failure::Failure;
 use crate::options::seats::{self, Aim, Average, no_depth};
-use crate::options::{Named, Setup, name_of, no_closed_form, one_of, values};
+use crate::options::{Named, Setup, name_of, one_of, require_closed_form, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
 pub(super) use bolot::BolotOptions;
@@ -266,15 +266,13 @@ impl CouncilOptions {
             return Err(Failure::Usage(no_depth(&self.algorithm)));
         }
         match self.search {
-            Some(Search::Printed) if self.keeping.is_kept() => Err(Failure::Usage(
+            Some(Search::Printed) if self.keeping.is_kept() => Err(Failure::usage(
                 "--search printed cannot be combined with --churn: a council is kept as agents \
-                 keep it, with --search guarded"
-                    .to_owned(),
+                 keep it, with --search guarded",
             )),
-            Some(_) if self.estimate.is_none() && !self.keeping.is_kept() => Err(Failure::Usage(
-                "--search sets how an --estimate falls, and there is no falling estimate: \
-                     choose --estimate conservative, aggressive or alpha:A,beta:B"
-                    .to_owned(),
+            Some(_) if self.estimate.is_none() && !self.keeping.is_kept() => Err(Failure::usage(
+                "--search sets how an --estimate falls, and there is no falling estimate: choose \
+                 --estimate conservative, aggressive or alpha:A,beta:B",
             )),
             _ => Ok(()),
         }
@@ -434,9 +432,8 @@ impl Described for Council {
     }
 
     fn closed_form(&self, _: &Setup) -> Result<ClosedForm, Failure> {
-        if self.options.keeping.is_kept() {
-            return Err(no_closed_form("of a council that is kept (--churn)"));
-        }
+        let is_kept = self.options.keeping.is_kept();
+        require_closed_form(&[(is_kept, "of a council that is kept (--churn)")])?;
         equations::council(self)
     }
 
@@ -454,10 +451,9 @@ impl Described for Council {
             return simulation.conduct(self, &Tallies::new(Poll::Hosts(trial)));
         }
         if simulation.is_traced() {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "--trace records one election, not a council that is kept (--churn): leave one of \
-                 the two out"
-                    .to_owned(),
+                 the two out",
             ));
         }
         simulation.conduct(self, &Stays::new(keeping.stay(trial)))

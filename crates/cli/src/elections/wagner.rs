@@ -18,7 +18,7 @@ use hustings_theory::wagner::stall::{StallLimit, least_limit, longest};
 
 use super::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Named, Setup, name_of, no_closed_form, one_of, values};
+use crate::options::{Named, Setup, name_of, one_of, require_closed_form, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
 
@@ -219,19 +219,22 @@ impl WagnerOptions {
                 members - 1
             )));
         }
-        let segments = |place: u32| {
-            let all = self.cheat.iter().map(segment);
-            all.filter(|it| it.holds(place, members)).count()
-        };
-        if let Some(place) = (0..members).find(|place| segments(*place) > 1) {
-            return Err(Failure::Usage(format!(
-                "--cheat names member {place} twice: a member cheats in one way only"
-            )));
+        let mut honest = 0;
+        for place in 0..members {
+            match self.cheat.iter().filter(|it| segment(it).holds(place, members)).count() {
+                0 => honest += 1,
+                1 => {}
+                _ => {
+                    return Err(Failure::Usage(format!(
+                        "--cheat names member {place} twice: a member cheats in one way only"
+                    )));
+                }
+            }
         }
-        match (0..members).filter(|place| segments(*place) == 0).count() {
-            0 | 1 => Err(Failure::Usage("--cheat leaves fewer than two members honest".to_owned())),
-            _ => Ok(()),
+        if honest < 2 {
+            return Err(Failure::usage("--cheat leaves fewer than two members honest"));
         }
+        Ok(())
     }
 }
 
@@ -317,12 +320,10 @@ impl Described for Wagner {
         setup.require_no_faults()?;
         setup.require_constant_delay()?;
         let WagnerOptions { members, ring, selection, compare, stall_limit, .. } = self.options;
-        if !self.options.cheat.is_empty() {
-            return Err(no_closed_form("with --cheat"));
-        }
-        if selection == Selection::Parity {
-            return Err(no_closed_form("with --selection parity"));
-        }
+        require_closed_form(&[
+            (!self.options.cheat.is_empty(), "with --cheat"),
+            (selection == Selection::Parity, "with --selection parity"),
+        ])?;
         let n = members as usize;
         // In every round each flip makes `n` hops. With an agreed direction the two ways take
         // turns.

@@ -138,18 +138,19 @@ impl Setup {
 
     /// Checks that messages are only delayed and members have no faults, as closed forms assume.
     pub(crate) fn require_no_faults(&self) -> Result<(), Failure> {
-        let network = &self.conditions.network;
-        require_none(&[("loss", network.unicast_loss.max(network.multicast_loss))])?;
+        let Network { unicast_loss, multicast_loss, .. } = self.conditions.network;
+        require_closed_form(&[(unicast_loss.max(multicast_loss) > 0.0, "with loss")])?;
         self.require_no_faults_but_loss()
     }
 
     /// Checks the same, but messages may be lost.
     pub(crate) fn require_no_faults_but_loss(&self) -> Result<(), Failure> {
-        require_none(&[
-            ("duplicates", self.conditions.network.duplicate),
-            ("reordering", self.conditions.network.reordering.probability),
-            ("crashes", self.conditions.crash),
-            ("partial views", 1.0 - self.conditions.view),
+        let Conditions { network, crash, view, .. } = &self.conditions;
+        require_closed_form(&[
+            (network.duplicate > 0.0, "with duplicates"),
+            (network.reordering.probability > 0.0, "with reordering"),
+            (*crash > 0.0, "with crashes"),
+            (1.0 - *view > 0.0, "with partial views"),
         ])
     }
 
@@ -157,14 +158,11 @@ impl Setup {
     /// and may not know each other.
     pub(crate) fn require_independent_losses(&self) -> Result<(), Failure> {
         let network = &self.conditions.network;
-        let lost_together = match network.loss_model {
-            LossModel::Uncorrelated => 0.0,
-            LossModel::Correlated => network.multicast_loss,
-        };
-        require_none(&[
-            ("duplicates", network.duplicate),
-            ("reordering", network.reordering.probability),
-            ("correlated loss", lost_together),
+        let is_correlated = network.loss_model == LossModel::Correlated;
+        require_closed_form(&[
+            (network.duplicate > 0.0, "with duplicates"),
+            (network.reordering.probability > 0.0, "with reordering"),
+            (is_correlated && network.multicast_loss > 0.0, "with correlated loss"),
         ])
     }
 
@@ -226,10 +224,8 @@ impl Setup {
 
     /// Checks that all messages take equally long.
     pub(crate) fn require_constant_delay(&self) -> Result<(), Failure> {
-        match self.conditions.network.delay {
-            Delay::Constant(_) => Ok(()),
-            _ => Err(no_closed_form("with delays that vary")),
-        }
+        let is_constant = matches!(self.conditions.network.delay, Delay::Constant(_));
+        require_closed_form(&[(!is_constant, "with delays that vary")])
     }
 
     /// Checks that the user asked for none of these options, with which the protocol cannot be
@@ -245,10 +241,10 @@ impl Setup {
     }
 }
 
-/// Checks that the probability of each fault is 0.
-fn require_none(faults: &[(&str, f64)]) -> Result<(), Failure> {
-    match faults.iter().find(|(_, probability)| *probability > 0.0) {
-        Some((fault, _)) => Err(no_closed_form(&format!("with {fault}"))),
+/// Checks that none of these cases applies, for which there is no closed form.
+pub(crate) fn require_closed_form(cases: &[(bool, &str)]) -> Result<(), Failure> {
+    match cases.iter().find(|(applies, _)| *applies) {
+        Some((_, case)) => Err(no_closed_form(case)),
         None => Ok(()),
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! A separate thread prints, so that a slow reader never delays an election.
 
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -10,6 +9,8 @@ use std::time::Duration;
 use hustings_agent::{Leadership, clock};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+
+use crate::failure::print;
 
 /// The time that the last lines may take to print.
 const FINISH_WITHIN: Duration = Duration::from_secs(1);
@@ -30,15 +31,11 @@ impl Events {
         let (lines, to_print) = mpsc::channel::<String>();
         let (end, ended) = oneshot::channel();
         std::thread::spawn(move || {
-            for line in to_print {
-                if print(&line).is_err() {
-                    break;
-                }
-            }
+            // The loop ends when a line cannot be printed, or when there are no more.
+            let _ = to_print.iter().try_for_each(|line| print(&format!("{line}\n")));
             drop(end);
         });
-        let ended = Some(ended);
-        Self { lines, ended }
+        Self { lines, ended: Some(ended) }
     }
 
     /// Prints the event that the member is up.
@@ -84,12 +81,6 @@ impl Printer {
         // If the thread has ended, the line is lost, and the agent learns of the end.
         let _ = self.0.send(line.to_string());
     }
-}
-
-fn print(line: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{line}")?;
-    out.flush()
 }
 
 /// Waits until the reader of the events is gone. Never returns if events are not printed.

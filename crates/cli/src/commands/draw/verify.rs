@@ -68,11 +68,8 @@ fn in_words(found: &Verification) -> String {
     let first = found.transcripts.first().map(|it| it.session);
     let is_one = found.transcripts.iter().all(|it| Some(it.session) == first);
     for heard in &found.transcripts {
-        let session = if is_one {
-            String::new()
-        } else {
-            format!(" in sitting {:.8}", heard.session.to_string())
-        };
+        let session = format!(" in sitting {:.8}", heard.session.to_string());
+        let session = if is_one { "" } else { &session };
         text += &format!(
             "  {}: {} entries, signed by {}{session}: {}\n",
             heard.source, heard.entries, heard.member, heard.verdict
@@ -108,21 +105,18 @@ fn in_words(found: &Verification) -> String {
 
 /// Describes the times of the draw. After a dispute, the time may be in other members' logs.
 fn times_in_words(times: Times) -> String {
-    let last = times.last_message.map_or_else(String::new, |it| {
-        format!(
-            ", received the last message \
-            {it}"
-        )
-    });
+    let last = times.last_message;
+    let last = last.map_or_else(String::new, |it| format!(", received the last message {it}"));
     format!("    by its own clock: began {}{last}, signed {}\n", times.began, times.concluded)
 }
 
 fn finding_in_words(finding: &Finding) -> String {
     let Finding { who, weight, what } = finding;
+    let all = who.join(", ");
     match weight {
-        Weight::Proven => format!("proven: {}: {what}", who.join(", ")),
+        Weight::Proven => format!("proven: {all}: {what}"),
         Weight::Unanswered => {
-            format!("unanswered: {}: {what}: their transcripts could settle it", who.join(", "))
+            format!("unanswered: {all}: {what}: their transcripts could settle it")
         }
         Weight::Either => format!("either {}, or the link between them: {what}", who.join(" or ")),
         Weight::Open => format!("open: {what}"),

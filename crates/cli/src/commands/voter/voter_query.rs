@@ -152,31 +152,19 @@ impl Other {
     /// lists is wrong.
     pub(super) fn in_words(&self, group: &str, voters: &[String]) -> String {
         let (member, list) = (&self.member, voters.join(", "));
-        let (holds, above) = match self.fence {
-            Some(fence) => (
-                if self.holds {
-                    format!(
-                        " and holds tenure with fence {fence}, so group `{group}` \
-                                         is not new"
-                    )
-                } else {
-                    format!(
-                        " and has held tenure with fence {fence}, so group `{group}` is not new"
-                    )
-                },
-                match era::after(fence) {
-                    Some(next) => {
-                        format!(
-                            "--era {next} or higher, so that new fences are above fence \
-                                 {fence}"
-                        )
-                    }
-                    None => "--era, one above the era of the last fence that was really granted: \
-                             no era is left above this fence"
-                        .to_owned(),
-                },
-            ),
-            None => (String::new(), "--era, one above the last".to_owned()),
+        let holds = self.fence.map(|fence| {
+            let verb = if self.holds { "holds" } else { "has held" };
+            format!(" and {verb} tenure with fence {fence}, so group `{group}` is not new")
+        });
+        let holds = holds.unwrap_or_default();
+        let above = match self.fence.map(|fence| (fence, era::after(fence))) {
+            Some((fence, Some(next))) => {
+                format!("--era {next} or higher, so that new fences are above fence {fence}")
+            }
+            Some((_, None)) => "--era, one above the era of the last fence that was really \
+                                granted: no era is left above this fence"
+                .to_owned(),
+            None => "--era, one above the last".to_owned(),
         };
         format!(
             "`{member}` runs with another list of voters{holds}: all members of group `{group}` \

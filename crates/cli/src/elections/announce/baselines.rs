@@ -40,7 +40,7 @@ pub(crate) struct SuppressionOptions {
 }
 
 impl SuppressionOptions {
-    pub(in crate::elections) fn settle(self, setup: &Setup) -> Result<Suppressing, Failure> {
+    pub(crate) fn settle(self, setup: &Setup) -> Result<Suppressing, Failure> {
         setup.require_multicast_alone()?;
         let config = suppression::Config {
             suppress: self.suppress_interval,
@@ -114,7 +114,7 @@ fn listen(text: &str) -> Result<Listen, String> {
 }
 
 impl AnnounceListenOptions {
-    pub(in crate::elections) fn settle(self, setup: &Setup) -> Result<AnnounceListening, Failure> {
+    pub(crate) fn settle(self, setup: &Setup) -> Result<AnnounceListening, Failure> {
         setup.require_multicast_alone()?;
         let (members, announce, listen) =
             (self.members, self.announce_interval, self.listen_interval);

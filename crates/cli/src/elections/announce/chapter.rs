@@ -15,10 +15,7 @@ use hustings_theory::announce::{
 
 use crate::elections::ClosedForm;
 use crate::failure::Failure;
-use crate::options::{Setup, no_closed_form};
-
-/// The relative difference below which a printed value counts as equal, to allow for rounding.
-const ROUNDING: f64 = 1e-9;
+use crate::options::{Setup, no_closed_form, require_closed_form};
 
 /// Evaluates the closed forms of LE-A, LE-S or LE-M.
 pub(super) fn election(election: &Announcing, setup: &Setup) -> Result<ClosedForm, Failure> {
@@ -54,9 +51,7 @@ pub(super) fn announce_listen(
 /// Evaluates SUP.
 pub(super) fn suppression(election: &Suppressing, setup: &Setup) -> Result<ClosedForm, Failure> {
     let suppression::Config { suppress, wake } = election.config;
-    if suppress == Duration::ZERO {
-        return Err(no_closed_form("with --suppress-interval 0s"));
-    }
+    require_closed_form(&[(suppress == Duration::ZERO, "with --suppress-interval 0s")])?;
     // No member announces itself twice, so the announce interval does not matter.
     let model = model(election.members, suppress, suppress, wake, setup)?;
     let mut form = ClosedForm::default();
@@ -72,24 +67,17 @@ pub(super) fn suppression(election: &Suppressing, setup: &Setup) -> Result<Close
 
 /// Checks that the rules are the chapter's.
 fn require_chapter(config: &Config) -> Result<(), Failure> {
-    let departs = if config.leaders > 1 {
-        "with --leaders above 1"
-    } else if config.joining != Joining::Announce {
-        "with --join query or suppress-then-query"
-    } else if config.correction == Correction::AtOnce {
-        "with --correct at-once"
-    } else if config.takeover == Takeover::Never {
-        "with --takeover never"
-    } else if config.heartbeat == Heartbeat::Ignored {
-        "with --heartbeat ignored"
-    } else {
-        return Ok(());
-    };
-    Err(no_closed_form(departs))
+    require_closed_form(&[
+        (config.leaders > 1, "with --leaders above 1"),
+        (config.joining != Joining::Announce, "with --join query or suppress-then-query"),
+        (config.correction == Correction::AtOnce, "with --correct at-once"),
+        (config.takeover == Takeover::Never, "with --takeover never"),
+        (config.heartbeat == Heartbeat::Ignored, "with --heartbeat ignored"),
+    ])
 }
 
 fn require_nobody_goes(churn: Churn) -> Result<(), Failure> {
-    if churn.is_none() { Ok(()) } else { Err(no_closed_form("with --churn")) }
+    require_closed_form(&[(!churn.is_none(), "with --churn")])
 }
 
 fn model(
@@ -152,27 +140,21 @@ fn enter_election(
 
     form.enter("messages", if_undisturbed(messages::messages_until_heard(algorithm, model)));
     form.enter("tmax", if_same(delay::last_send(algorithm, model)));
-    form.enter("delay", if_same(delay::leadership_delay(algorithm, model)));
-    form.enter_printed("delay", printed::leadership_delay(algorithm, model));
+    let delay = if_same(delay::leadership_delay(algorithm, model));
+    form.enter_beside("delay", delay, printed::leadership_delay(algorithm, model));
     form.enter("rounds", if_same(Some(announcements::rounds(model))));
     form.enter("avg_rounds", if_same(Some(announcements::average_rounds(model))));
-    form.enter(
-        "first_round_messages",
-        if_undisturbed(messages::first_round_messages(algorithm, model)),
-    );
-    if algorithm == Variant::LeS {
-        form.enter_printed("first_round_messages", printed::first_round_messages_of_le_s(model));
+    let suppresses = algorithm == Variant::LeS;
+    let first_round = if_undisturbed(messages::first_round_messages(algorithm, model));
+    let printed = suppresses.then(|| printed::first_round_messages_of_le_s(model));
+    form.enter_beside("first_round_messages", first_round, printed.flatten());
+    if suppresses {
         enter_without_delay(form, model);
     }
-    form.enter(
-        "first_round_tmax",
-        if_undisturbed(delay::last_send_of_first_round(algorithm, model)),
-    );
-    let by_tmax = match algorithm {
-        Variant::LeS => messages::messages_of_le_s_until_sent(model),
-        Variant::LeA | Variant::LeM | Variant::Sup | Variant::Al => None,
-    };
-    form.enter("messages_by_tmax", if_undisturbed(by_tmax));
+    let first_round = if_undisturbed(delay::last_send_of_first_round(algorithm, model));
+    form.enter("first_round_tmax", first_round);
+    let by_tmax = suppresses.then(|| messages::messages_of_le_s_until_sent(model));
+    form.enter("messages_by_tmax", if_undisturbed(by_tmax.flatten()));
 }
 
 /// Enters the recurrence for uncorrelated loss. It assumes no delay, and no member that announces
@@ -181,11 +163,10 @@ fn enter_without_delay(form: &mut ClosedForm, model: &AnnounceModel) {
     if let MulticastLoss::Uncorrelated(loss) = model.loss
         && model.announce_interval >= model.suppress_interval
     {
-        let name = "first_round_messages_without_delay";
         let mean = recurrence::has_mean(model.members, loss)
             .then(|| recurrence::mean_messages(model.members, loss));
-        form.enter(name, mean);
-        form.enter_printed(name, Some(printed::mean_messages(model.members, loss)));
+        let printed = printed::mean_messages(model.members, loss);
+        form.enter_beside("first_round_messages_without_delay", mean, printed);
     }
 }
 
@@ -194,14 +175,14 @@ fn enter_later(form: &mut ClosedForm, algorithm: Variant, model: &AnnounceModel,
     if algorithm == Variant::LeM {
         return; // late joiners, and listeners that miss the leader, draw their priority anew
     }
-    let suppresses = algorithm == Variant::LeS;
     if let Listen::For(span) = config.listen {
         enter_departures(form, algorithm, model, span.as_secs_f64(), config.farewell);
     }
-    form.enter("join_greater", reestablishment::greater_joiner(algorithm, model));
-    form.enter_printed("join_greater", suppresses.then(|| printed::greater_joiner(model)));
-    form.enter("join_lesser", Some(reestablishment::lesser_joiner(model)));
-    form.enter_printed("join_lesser", suppresses.then(|| printed::lesser_joiner(model)));
+    let suppresses = algorithm == Variant::LeS;
+    let printed = suppresses.then(|| printed::greater_joiner(model));
+    form.enter_beside("join_greater", reestablishment::greater_joiner(algorithm, model), printed);
+    let printed = suppresses.then(|| printed::lesser_joiner(model));
+    form.enter_beside("join_lesser", reestablishment::lesser_joiner(model), printed);
 }
 
 /// Enters the values for a leader that is gone, or is missed although it is up.
@@ -212,55 +193,22 @@ fn enter_departures(
     listen: f64,
     farewell: Repeat,
 ) {
-    let suppresses = algorithm == Variant::LeS;
-    let loss = model.loss.probability();
-    if loss > 0.0 || listen < model.announce_interval {
-        form.enter(
-            "inconsistent",
-            Some(reestablishment::inconsistent_fraction_of_any(model, listen)),
-        );
-        form.enter(
-            "inconsistent_false",
-            Some(reestablishment::inconsistent_fraction(model, listen)),
-        );
-        form.enter_printed(
-            "inconsistent_false",
-            Some(printed::inconsistent_fraction(model, listen)),
-        );
-        form.enter("reestablishment_false", Some(reestablishment::false_departure(model, listen)));
-        form.enter_printed("reestablishment_false", Some(printed::false_departure(model, listen)));
+    if model.loss.probability() > 0.0 || listen < model.announce_interval {
+        form.enter("inconsistent", reestablishment::inconsistent_fraction_of_any(model, listen));
+        let printed = printed::inconsistent_fraction(model, listen);
+        let inconsistent = reestablishment::inconsistent_fraction(model, listen);
+        form.enter_beside("inconsistent_false", inconsistent, printed);
+        let printed = printed::false_departure(model, listen);
+        let departure = reestablishment::false_departure(model, listen);
+        form.enter_beside("reestablishment_false", departure, printed);
     }
     // The remaining members must agree, and there must be at least two.
     if model.members > 2 && farewell == Repeat::Times(0) {
         let left = AnnounceModel { members: model.members - 1, ..*model };
         let at = model.announce_interval / 2.0;
-        form.enter(
-            "reestablishment_departure",
-            reestablishment::leader_departure(algorithm, &left, listen, at),
-        );
-        form.enter_printed(
-            "reestablishment_departure",
-            suppresses.then(|| printed::leader_departure(&left, listen, at)),
-        );
-    }
-}
-
-impl ClosedForm {
-    /// Enters a value, or records that it is missing.
-    fn enter(&mut self, name: &'static str, value: Option<f64>) {
-        match value {
-            Some(value) => self.values.push((name.to_owned(), value)),
-            None => self.missing.push(name),
-        }
-    }
-
-    /// Enters the printed value beside the value just entered, if the two differ.
-    fn enter_printed(&mut self, name: &'static str, printed: Option<f64>) {
-        if let (Some(printed), Some((last, value))) = (printed, self.values.last())
-            && last == name
-            && (printed - value).abs() > ROUNDING * value.abs().max(1.0)
-        {
-            self.values.push((format!("{name}_printed"), printed));
-        }
+        let departure = reestablishment::leader_departure(algorithm, &left, listen, at);
+        let printed =
+            (algorithm == Variant::LeS).then(|| printed::leader_departure(&left, listen, at));
+        form.enter_beside("reestablishment_departure", departure, printed);
     }
 }

@@ -225,11 +225,7 @@ fn show_farewell(farewell: Repeat) -> Value {
 
 impl AnnounceOptions {
     /// Settles all options for LE-A, LE-S or LE-M.
-    pub(in crate::elections) fn settle(
-        self,
-        variant: Variant,
-        setup: &Setup,
-    ) -> Result<Announced, Failure> {
+    pub(crate) fn settle(self, variant: Variant, setup: &Setup) -> Result<Announced, Failure> {
         let usual = match variant {
             Variant::LeM => PriorityKind::Wake,
             _ => PriorityKind::Id,

@@ -9,7 +9,7 @@ use hustings_theory::council::Loss;
 use super::{ReplyOptions, hosts, with_loss};
 use crate::elections::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Setup, no_closed_form, values};
+use crate::options::{Setup, require_closed_form, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
 
@@ -29,7 +29,7 @@ pub(crate) struct BolotOptions {
 }
 
 impl BolotOptions {
-    pub(in crate::elections) fn settle(self, setup: &Setup) -> Result<Bolot, Failure> {
+    pub(crate) fn settle(self, setup: &Setup) -> Result<Bolot, Failure> {
         Ok(Bolot { loss: self.replies.loss(setup)?, options: self })
     }
 }
@@ -56,9 +56,7 @@ impl Described for Bolot {
     }
 
     fn closed_form(&self, _: &Setup) -> Result<ClosedForm, Failure> {
-        if self.loss != Loss::NONE {
-            return Err(no_closed_form("with loss"));
-        }
+        require_closed_form(&[(self.loss != Loss::NONE, "with loss")])?;
         let cost = cost(self.options.members, Keys::Nested);
         Ok(ClosedForm::of([
             ("rounds", cost.rounds),

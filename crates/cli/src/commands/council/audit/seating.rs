@@ -73,11 +73,11 @@ fn voices(rounds: &[Round], (round, draw): (u32, u8)) -> impl Iterator<Item = &V
 pub(super) fn misshapen(rules: &Config, line: &CentreStatus) -> Vec<String> {
     let in_words =
         |(class, least, most): (u16, u32, u32)| format!("class {class}: {least}..{most}");
-    let told = line.chambers.iter().map(|it| (it.class, it.least, it.most));
-    let told: Vec<String> = told.map(in_words).collect();
+    let told = line.chambers.iter().map(|it| in_words((it.class, it.least, it.most)));
+    let told: Vec<String> = told.collect();
     let ruled = (0..).zip(&rules.chambers);
-    let ruled = ruled.map(|(class, it)| (class, it.seats.least, it.seats.most));
-    let ruled: Vec<String> = ruled.map(in_words).collect();
+    let ruled = ruled.map(|(class, it)| in_words((class, it.seats.least, it.seats.most)));
+    let ruled: Vec<String> = ruled.collect();
     if told != ruled {
         return vec![format!(
             "the line has seats of {}, and --seats has {}: check the line with the options of \
@@ -163,9 +163,7 @@ pub(super) fn judge(
 ) -> Found {
     let mut found = Found::default();
     found.check_elected(class, lines, drawn, names);
-    for line in lines {
-        found.check_seated(class, line, drawn.elected);
-    }
+    lines.iter().for_each(|line| found.check_seated(class, line, drawn.elected));
     found
 }
 
