@@ -10,27 +10,8 @@ pub(crate) mod values;
 
 use clap::{Args, ValueEnum};
 
-use conditions::{FaultOptions, NetworkOptions};
-pub(crate) use conditions::{Setup, no_closed_form, require_closed_form};
+pub(crate) use conditions::{Common, Setup, no_closed_form, require_closed_form};
 pub(crate) use named::{Named, one_of};
-
-/// The options that all protocols share.
-#[derive(Debug, Args)]
-pub(crate) struct Common {
-    #[command(flatten)]
-    network: NetworkOptions,
-    #[command(flatten)]
-    faults: FaultOptions,
-    #[command(flatten)]
-    pub(crate) experiment: ExperimentOptions,
-}
-
-impl Common {
-    /// Returns the setup of an election by `protocol`.
-    pub(crate) fn setup(&self, protocol: &'static str) -> Setup {
-        Setup { protocol, conditions: conditions::conditions(&self.network, &self.faults) }
-    }
-}
 
 /// The options of an experiment: runs, seed, threads and output format.
 #[derive(Debug, Clone, Copy, Args)]
@@ -41,6 +22,17 @@ pub(crate) struct ExperimentOptions {
           value_parser = values::whole(1..=1_000_000_000_000_u64))]
     pub(crate) runs: u64,
 
+    #[command(flatten)]
+    pub(crate) chance: ChanceOptions,
+
+    /// The output format of the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// The options for randomness and its threads.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct ChanceOptions {
     /// The seed of all randomness: the same seed gives the same result
     #[arg(long, value_name = "S", default_value = "1", allow_negative_numbers = true,
           value_parser = values::whole(0..=u64::MAX))]
@@ -50,10 +42,6 @@ pub(crate) struct ExperimentOptions {
     #[arg(long, value_name = "T", default_value = "0", allow_negative_numbers = true,
           value_parser = values::whole(0..=1024_u16))]
     pub(crate) threads: u16,
-
-    /// The output format of the result
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
 }
 
 /// The output formats of a result.

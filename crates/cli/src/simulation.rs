@@ -1,20 +1,20 @@
 //! A simulation of an election: its script, its trace, its runs and its report.
 
 use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io::{self, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hustings_protocol::{Duration, Instant};
 use hustings_sim::elections::Election;
-use hustings_sim::measure::{Runs, Study, measure};
+use hustings_sim::measure::{Interruption, Runs, Study, measure};
 use hustings_sim::trial::{Trial, time_needed};
 use hustings_sim::{Scenario, ScenarioError, Seeds};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::elections::Described;
 use crate::failure::{Failure, say};
-use crate::options::{ExperimentOptions, Setup, values};
-use crate::progress;
+use crate::options::{ChanceOptions, ExperimentOptions, Setup, values};
 use crate::report::{Findings, Parameters, Report};
 
 /// The options that only the simulator has.
@@ -89,13 +89,11 @@ impl Simulation {
             )));
         }
         let trial = Trial::new(election, self.setup.conditions, script, *until);
-        let scenario = scenario.as_ref().map(|path| path.display().to_string());
         let own = Parameters::default()
             .with("detect", values::show_detection(trial.detection))
             .with("until", (trial.limit - Instant::START).to_string())
-            .with("scenario", scenario.clone());
-        let note = scenario.map(|path| format!(", scenario {path}")).unwrap_or_default();
-        self.report(described, &trial, own, &note)
+            .with("scenario", scenario.as_ref().map(|path| path.display().to_string()));
+        self.report(described, &trial, own)
     }
 
     /// Executes all runs of `study`, and prints the report.
@@ -104,27 +102,27 @@ impl Simulation {
         described: &impl Described,
         study: &impl Study,
     ) -> Result<(), Failure> {
-        self.report(described, study, Parameters::default(), "")
+        self.report(described, study, Parameters::default())
     }
 
     /// Records the first run if `--trace` asks for it, executes all runs and prints the report.
-    /// `own` and `note` tell of the study what the election does not.
+    /// `own` tells of the study what the election does not.
     fn report(
         &self,
         described: &impl Described,
         study: &impl Study,
         own: Parameters,
-        note: &str,
     ) -> Result<(), Failure> {
-        let interruption = progress::interruption()?;
-        let ExperimentOptions { runs, seed, threads, format } = self.experiment;
+        let interruption = interruption()?;
+        let ExperimentOptions { runs, chance, format } = self.experiment;
+        let ChanceOptions { seed, threads } = chance;
         if let Some(path) = &self.options.trace {
             let file = File::create(path).map_err(|error| Failure::file("--trace", path, error))?;
             study
                 .record(Seeds::new(seed, 0), &interruption, BufWriter::new(file))
                 .map_err(|error| Failure::Failed(format!("--trace {}: {error}", path.display())))?;
         }
-        let progress = progress::bar(runs, "{wide_bar} {pos}/{len} runs, {eta} left");
+        let progress = bar(runs, "{wide_bar} {pos}/{len} runs, {eta} left");
         let asked = Runs { count: runs, seed, threads };
         let measurement =
             measure(study, asked, &interruption, || progress.inc(1)).map_err(Failure::failed)?;
@@ -132,6 +130,9 @@ impl Simulation {
         let done = measurement.runs;
         // Every setting in effect, except the number of threads, on which no result depends.
         let parameters = described.parameters().and(self.setup.parameters()).and(own);
+        let scenario = self.options.scenario.as_ref();
+        let note = scenario.map(|path| format!(", scenario {}", path.display()));
+        let note = note.unwrap_or_default();
         let report = Report {
             protocol: self.setup.protocol,
             sentence: format!("{}; {}{note}", described.sentence(), self.setup.sentence()),
@@ -156,4 +157,29 @@ fn read_scenario(path: &Path, members: u32) -> Result<Scenario, Failure> {
     let scenario: Scenario = text.parse().map_err(refuse)?;
     scenario.check(members as usize).map_err(refuse)?;
     Ok(scenario)
+}
+
+/// Returns a progress bar, hidden if standard error is not a terminal.
+pub(crate) fn bar(steps: u64, template: &str) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(template);
+    let bar = ProgressBar::new(steps).with_style(style.expect("the template is well-formed"));
+    bar.tick();
+    bar
+}
+
+/// Starts to listen for Ctrl-C and for the signals that ask a program to end. The first asks the
+/// experiment to stop and report, the second ends the program.
+fn interruption() -> Result<Interruption, Failure> {
+    let interruption = Interruption::default();
+    let raised = interruption.clone();
+    let on_signal = move || {
+        if raised.raise() {
+            std::process::exit(1);
+        }
+    };
+    ctrlc::set_handler(on_signal).map_err(Failure::cannot("listen for Ctrl-C"))?;
+    Ok(interruption)
 }

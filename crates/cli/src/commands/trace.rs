@@ -1,12 +1,11 @@
 //! `hustings trace`: merges the traces of several agents into one in the simulator's format.
 
-mod clocks;
 mod identities;
 mod merge;
 mod source;
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -74,9 +73,7 @@ impl Trace {
                 merged.write(out).map_err(|error| Failure::output(&error))?;
             }
         }
-        for note in merged.notes() {
-            say(note);
-        }
+        merged.notes.iter().for_each(|note| say(note));
         Ok(())
     }
 }
@@ -85,14 +82,4 @@ impl Trace {
 fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path| fs::canonicalize(path).ok();
     real(one).is_some_and(|one| Some(one) == real(other))
-}
-
-impl Merged {
-    fn write(&self, mut out: impl Write) -> io::Result<()> {
-        for line in self.lines() {
-            serde_json::to_writer(&mut out, line)?;
-            writeln!(out)?;
-        }
-        out.flush()
-    }
 }

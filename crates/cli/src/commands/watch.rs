@@ -60,10 +60,10 @@ impl Watch {
                     return Err(client.failure(NoAnswer::Stranger));
                 }
                 Printed::Json => event.to_owned(),
-                Printed::Text => match client::read::<Leadership>(event) {
-                    Ok(leadership) => in_words(&leadership),
-                    Err(why) => return Err(client.failure(why)),
-                },
+                Printed::Text => {
+                    let leadership = client::read::<Leadership>(event);
+                    in_words(&leadership.map_err(|why| client.failure(why))?)
+                }
             };
             print(&format!("{line}\n"))?;
         }
@@ -72,22 +72,13 @@ impl Watch {
 }
 
 /// Waits until the agent answers again.
+#[expect(clippy::disallowed_methods, reason = "an agent on a real host is awaited")]
 fn wait(client: &Client) -> Result<BodyReader<'static>, Failure> {
     loop {
         match client.follow(EVENTS) {
             Ok(stream) => return Ok(stream),
-            Err(NoAnswer::Nobody) => pause(),
-            Err(why @ (NoAnswer::Refused(_) | NoAnswer::Stranger)) => {
-                return Err(client.failure(why));
-            }
+            Err(NoAnswer::Nobody) => std::thread::sleep(AGAIN_AFTER),
+            Err(why) => return Err(client.failure(why)),
         }
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the real world, and nothing else is to be done"
-)]
-fn pause() {
-    std::thread::sleep(AGAIN_AFTER);
 }

@@ -1,7 +1,5 @@
 //! The probabilistic election by Gupta, van Renesse and Birman.
 
-mod round;
-
 use clap::{Args, ValueEnum};
 use hustings_protocol::Duration;
 use hustings_protocol::probabilistic::{
@@ -9,12 +7,13 @@ use hustings_protocol::probabilistic::{
 };
 use hustings_sim::probabilistic::ProbabilisticTrial;
 use hustings_sim::trial::Rounds;
-use hustings_sim::{Conditions, Network};
-use hustings_theory::probabilistic::Model;
+use hustings_sim::{Conditions, Detection, Network};
+use hustings_theory::probabilistic::adaptive::{OutOfReach, smallest_k};
+use hustings_theory::probabilistic::{Model, cost, detection, factors, success};
 
 use super::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Named, Setup, name_of, one_of, values};
+use crate::options::{Named, Setup, name_of, one_of, require_closed_form, values};
 use crate::report::{Parameters, sentence_of};
 use crate::simulation::Simulation;
 
@@ -140,9 +139,7 @@ impl ProbabilisticOptions {
         let Network { unicast_loss, multicast_loss, .. } = network;
         let model = Model { members: members.into(), view, crash, unicast_loss, multicast_loss };
         let first = match (self.k, self.target_success) {
-            (_, Some(target)) => {
-                round::k_for(&round::acquainted(self.introduction, model), target)?
-            }
+            (_, Some(target)) => k_for(&acquainted(self.introduction, model), target)?,
             (None, None) => Strategy::DOCUMENT.first.min(members),
             (Some(k), None) if k <= members => k,
             (Some(k), None) => {
@@ -325,8 +322,55 @@ impl Described for Probabilistic {
         format!("{members} members, K {}{}", self.strategy.first, target.unwrap_or_default())
     }
 
+    /// Evaluates a round with the first K.
     fn closed_form(&self, setup: &Setup) -> Result<ClosedForm, Failure> {
-        round::closed_form(self, setup)
+        setup.require_independent_losses()?;
+        let ProbabilisticOptions {
+            group_size, introduction, recall, reply, target_success, ..
+        } = self.options;
+        let is_detected = setup.conditions.detection(Detection::Never) != Detection::Never;
+        require_closed_form(&[
+            (is_detected, "with --detect"),
+            (group_size == Size::View, "with --group-size view"),
+            (group_size == Size::Estimate, "with --group-size estimate"),
+        ])?;
+        let model = &acquainted(introduction, self.model);
+        let k = f64::from(self.strategy.first);
+        let mut form = ClosedForm::default();
+        if target_success.is_some() {
+            form.add([("k", k)]);
+        }
+        let detection_bound = match recall {
+            Recall::Hash => detection::detection_bound_by_hash(model, k),
+            Recall::Delay | Recall::All => detection::detection_bound(model, k),
+        };
+        form.add([
+            ("e1", factors::e1(model, k)),
+            ("e2", factors::e2(model, k)),
+            ("e3", factors::e3(model, k)),
+            ("e4", factors::e4(model, k)),
+            ("e5", factors::e5(model, k)),
+            ("success_bound", factors::success_bound(model, k)),
+            ("success_corrected", success::success_corrected(model, k)),
+            ("detection_bound", detection_bound),
+            ("detection_bound_printed", detection::detection_bound_printed(model, k)),
+        ]);
+        let unicasts_bound = (reply == ReplyRule::Worse).then(|| cost::unicasts_bound(model, k));
+        form.enter("unicasts_bound", unicasts_bound);
+        if target_success.is_some() {
+            let multicasts = cost::multicasts_bound(model, k);
+            let (first_unicasts, multicasts_bound) = match introduction {
+                Introduction::View => (cost::first_unicasts(model, k), multicasts),
+                // Every member that sends a final multicast also multicasts its first choice.
+                Introduction::Multicast => (0.0, 2.0 * multicasts - 1.0),
+            };
+            form.add([
+                ("relay_members", model.relay_members(k)),
+                ("first_unicasts", first_unicasts),
+                ("multicasts_bound", multicasts_bound),
+            ]);
+        }
+        Ok(form)
     }
 
     fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
@@ -347,4 +391,51 @@ fn hesitation(config: &Config) -> f64 {
         Recall::Delay => Duration::as_secs_f64(config.hesitation),
         Recall::Hash | Recall::All => 0.0,
     }
+}
+
+/// Returns the smallest K with which a round succeeds with probability `target`.
+///
+/// # Errors
+/// If there is none.
+fn k_for(model: &Model, target: f64) -> Result<u32, Failure> {
+    let chosen =
+        smallest_k(model, target).map_err(|shortfall| out_of_reach(model, target, &shortfall))?;
+    // K is at most the number of members, which fits.
+    Ok(u32::try_from(chosen.k).unwrap_or(u32::MAX))
+}
+
+/// Returns the model in which drawn members know as many of each other as they do after all have
+/// introduced themselves.
+fn acquainted(introduction: Introduction, model: Model) -> Model {
+    match introduction {
+        Introduction::View => model,
+        // A member that receives another's multicast knows that member.
+        Introduction::Multicast => Model { view: 1.0 - model.multicast_loss, ..model },
+    }
+}
+
+fn out_of_reach(model: &Model, target: f64, shortfall: &OutOfReach) -> Failure {
+    let OutOfReach { ceiling, best } = shortfall;
+    Failure::Usage(if *ceiling <= 0.0 {
+        format!(
+            "no K reaches --target-success {target}: with --crash {} no member is left at the \
+             end of a round: choose a --crash below 1",
+            model.crash
+        )
+    } else if target >= *ceiling {
+        format!(
+            "no K reaches --target-success {target}: with --crash {} the leader itself crashes \
+             so often that a round succeeds with probability {ceiling} at most: choose a target \
+             below that",
+            model.crash
+        )
+    } else {
+        // Rounded down, so that the user can ask for the value.
+        let success = (best.success * 1e6).floor() / 1e6;
+        format!(
+            "no K reaches --target-success {target}: the best for --members {} is K {}, with \
+             {success}: choose a lower target, more members, wider views or less loss",
+            model.members, best.k
+        )
+    })
 }

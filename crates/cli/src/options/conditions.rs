@@ -4,15 +4,45 @@ use clap::Args;
 use hustings_protocol::Duration;
 use hustings_sim::{Conditions, Delay, Detection, LossModel, Network, Reordering};
 
+use super::ExperimentOptions;
 use super::named::{Named, one_of};
 use super::values::{self, HoldingBack};
 use crate::failure::Failure;
 use crate::report::{Parameters, sentence_of};
 
+/// The options that all protocols share.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    #[command(flatten)]
+    network: NetworkOptions,
+    #[command(flatten)]
+    faults: FaultOptions,
+    #[command(flatten)]
+    pub(crate) experiment: ExperimentOptions,
+}
+
+impl Common {
+    /// Returns the setup of an election by `protocol`.
+    pub(crate) fn setup(&self, protocol: &'static str) -> Setup {
+        let NetworkOptions { delay, loss_model, duplicate, reorder, .. } = self.network;
+        let by = reorder.by.unwrap_or(delay.mean());
+        let network = Network {
+            delay,
+            unicast_loss: self.network.loss.unwrap_or(self.network.unicast_loss),
+            multicast_loss: self.network.loss.unwrap_or(self.network.multicast_loss),
+            loss_model,
+            duplicate,
+            reordering: Reordering { probability: reorder.probability, by },
+        };
+        let FaultOptions { crash, view, detect: detection } = self.faults;
+        Setup { protocol, conditions: Conditions { network, crash, view, detection } }
+    }
+}
+
 /// The options of the network.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Network")]
-pub(crate) struct NetworkOptions {
+struct NetworkOptions {
     /// The delay of a message: 100ms, uniform:50ms..150ms, exponential:100ms (its mean), or
     /// lognormal:100ms:0.5 (median, and standard deviation of the logarithm)
     #[arg(long, value_name = "DELAY", default_value = "100ms", value_parser = values::delay,
@@ -53,7 +83,7 @@ pub(crate) struct NetworkOptions {
 /// The options for faults and for their detection.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Faults")]
-pub(crate) struct FaultOptions {
+struct FaultOptions {
     /// The probability that a member crashes in a round, for as long as the election lasts. A round
     /// is once round the ring; for bully, both time-outs together; for the announce family, one
     /// announce interval, or T_S plus a delay for suppression; for probabilistic, one of its rounds
@@ -80,21 +110,6 @@ pub(crate) struct Setup {
     /// The protocol's name on the command line.
     pub(crate) protocol: &'static str,
     pub(crate) conditions: Conditions,
-}
-
-/// Builds the conditions from the options.
-pub(super) fn conditions(network: &NetworkOptions, faults: &FaultOptions) -> Conditions {
-    let NetworkOptions { delay, loss_model, duplicate, reorder, .. } = *network;
-    let by = reorder.by.unwrap_or(delay.mean());
-    let network = Network {
-        delay,
-        unicast_loss: network.loss.unwrap_or(network.unicast_loss),
-        multicast_loss: network.loss.unwrap_or(network.multicast_loss),
-        loss_model,
-        duplicate,
-        reordering: Reordering { probability: reorder.probability, by },
-    };
-    Conditions { network, crash: faults.crash, view: faults.view, detection: faults.detect }
 }
 
 /// The checks name the option to leave out, or the condition that closed forms do not cover.
@@ -228,7 +243,7 @@ impl Setup {
         require_closed_form(&[(!is_constant, "with delays that vary")])
     }
 
-    /// Checks that the user asked for none of these options, with which the protocol cannot be
+    /// Checks that the user gave none of the `options`, with which the protocol cannot be
     /// simulated.
     pub(crate) fn require_unasked(&self, options: &[(&str, bool)]) -> Result<(), Failure> {
         match options.iter().find(|(_, is_asked_for)| *is_asked_for) {
@@ -241,7 +256,7 @@ impl Setup {
     }
 }
 
-/// Checks that none of these cases applies, for which there is no closed form.
+/// Checks that none of the `cases` applies, for which there is no closed form.
 pub(crate) fn require_closed_form(cases: &[(bool, &str)]) -> Result<(), Failure> {
     match cases.iter().find(|(applies, _)| *applies) {
         Some((_, case)) => Err(no_closed_form(case)),

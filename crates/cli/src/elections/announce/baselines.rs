@@ -6,7 +6,7 @@ use hustings_protocol::{Duration, Priority, announce_listen, suppression};
 use hustings_sim::elections::{AnnounceListening, Suppressing};
 
 use super::churn::{self, ChurnOptions};
-use super::options::{WakeUp, show_wake};
+use super::options::{WakeUp, show_wake, wake_up};
 use super::{chapter, schedule};
 use crate::elections::{ClosedForm, Described};
 use crate::failure::Failure;
@@ -30,12 +30,8 @@ pub(crate) struct SuppressionOptions {
 
     /// The distribution of wake-ups within T_S: uniform; late, with a density like e^(LAMBDA
     /// t/T_S); or earlier for greater identities
-    #[arg(
-        long,
-        value_name = "uniform|exponential:LAMBDA|merit",
-        default_value = "uniform",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "uniform|exponential:LAMBDA|merit", default_value = "uniform",
+          value_parser = wake_up, allow_hyphen_values = true)]
     wake: WakeUp,
 }
 

@@ -1,7 +1,5 @@
 //! The options of the announce family, with their parsers and formats.
 
-use std::str::FromStr;
-
 use clap::{Args, ValueEnum};
 use hustings_protocol::announce::{
     Config, Correction, Criterion, Heartbeat, Joining, Listen, PriorityScale, Repeat, Takeover,
@@ -60,12 +58,8 @@ pub(crate) struct AnnounceOptions {
 
     /// The distribution of wake-ups within T_S: uniform; late, with a density like e^(LAMBDA
     /// t/T_S); or earlier for better members
-    #[arg(
-        long,
-        value_name = "uniform|exponential:LAMBDA|merit",
-        default_value = "uniform",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "uniform|exponential:LAMBDA|merit", default_value = "uniform",
+          value_parser = wake_up, allow_hyphen_values = true)]
     wake: WakeUp,
 
     /// The rule that ranks members. Default: id; for `earliest` wake
@@ -146,28 +140,19 @@ pub(super) enum WakeUp {
     ByPriority,
 }
 
-impl FromStr for WakeUp {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match (text, text.split_once(':')) {
-            ("uniform", _) => Ok(Self::Uniform),
-            ("merit", _) => Ok(Self::ByPriority),
-            (_, Some(("exponential", rate))) => match rate.parse::<f64>() {
-                Ok(rate) if rate.abs() <= 100.0 && rate != 0.0 => Ok(Self::Exponential(rate)),
-                Ok(rate) => Err(format!(
-                    "the rate {rate} is out of range: choose from -100 to 100, but not 0"
-                )),
-                Err(_) if rate.is_empty() => Err(
-                    "the rate is missing: choose from -100 to 100, but not 0, as in exponential:10"
-                        .to_owned(),
-                ),
-                Err(_) => Err(format!(
-                    "the rate `{rate}` is not a number: choose from -100 to 100, but not 0, as in exponential:10"
-                )),
-            },
-            _ => Err("choose uniform, merit, or a rate as in exponential:10".to_owned()),
-        }
+pub(super) fn wake_up(text: &str) -> Result<WakeUp, String> {
+    let rate = match text {
+        "uniform" => return Ok(WakeUp::Uniform),
+        "merit" => return Ok(WakeUp::ByPriority),
+        _ => text.strip_prefix("exponential:"),
+    };
+    let rate = rate.ok_or("choose uniform, merit, or a rate as in exponential:10")?;
+    let remedy = "choose from -100 to 100, but not 0";
+    match rate.parse::<f64>() {
+        Ok(rate) if rate.abs() <= 100.0 && rate != 0.0 => Ok(WakeUp::Exponential(rate)),
+        Ok(rate) => Err(format!("the rate {rate} is out of range: {remedy}")),
+        _ if rate.is_empty() => Err(format!("the rate is missing: {remedy}, as in exponential:10")),
+        Err(_) => Err(format!("the rate `{rate}` is not a number: {remedy}, as in exponential:10")),
     }
 }
 
