@@ -30,7 +30,11 @@ pub(crate) struct Voter {
 #[derive(Debug, Subcommand)]
 enum What {
     Init(Box<Init>),
-    Show(Box<Show>),
+    /// Print the promise of this host's voter. Its agent must not run
+    Show {
+        #[command(flatten)]
+        options: Box<AgentOptions>,
+    },
 }
 
 /// Make this member a voter of its group, once, before it votes for the first time
@@ -79,13 +83,6 @@ fn within(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Print the promise of this host's voter. Its agent must not run
-#[derive(Debug, Args)]
-struct Show {
-    #[command(flatten)]
-    options: AgentOptions,
-}
-
 const AFTER_HELP: &str = "\
 A voter keeps its promises on disk, so that it keeps its word after a restart. An empty disk does
 not mean that there are no promises: they may be lost. A voter without its file therefore does not
@@ -115,7 +112,7 @@ impl Voter {
     pub(super) fn run(self) -> Result<(), Failure> {
         match self.what {
             What::Init(init) => init.run(),
-            What::Show(show) => show.run(),
+            What::Show { options } => show(&options),
         }
     }
 }
@@ -470,14 +467,12 @@ fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-impl Show {
-    fn run(self) -> Result<(), Failure> {
-        let config = self.options.config()?;
-        let local = LocalVoter::of(&config)?;
-        let durable = local.open().map_err(|error| Failure::Failed(in_words(&error)))?;
-        print(&format!(
-            "voter `{}` of group `{}`: promised counter {}, granted {} at most\n",
-            local.member, local.group.name, durable.counter, durable.longest_ttl
-        ))
-    }
+fn show(options: &AgentOptions) -> Result<(), Failure> {
+    let config = options.config()?;
+    let local = LocalVoter::of(&config)?;
+    let durable = local.open().map_err(|error| Failure::Failed(in_words(&error)))?;
+    print(&format!(
+        "voter `{}` of group `{}`: promised counter {}, granted {} at most\n",
+        local.member, local.group.name, durable.counter, durable.longest_ttl
+    ))
 }

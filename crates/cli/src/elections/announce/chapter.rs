@@ -28,11 +28,11 @@ pub(super) fn election(election: &Announcing, setup: &Setup) -> Result<ClosedFor
         PriorityKind::Wake => Variant::LeM,
     };
     let model = model(election.members, config.suppress, config.announce, config.wake, setup)?;
-    let mut form = ClosedForm::default();
     let undisturbed = nobody_is_missed(config, &model);
-    enter_election(&mut form, algorithm, &model, undisturbed);
-    enter_later(&mut form, algorithm, &model, config);
-    Ok(form)
+    let mut chapter = Chapter { algorithm, model, undisturbed, form: ClosedForm::default() };
+    chapter.enter_election();
+    chapter.enter_later(config);
+    Ok(chapter.form)
 }
 
 /// Evaluates AL: a listener that misses the best member goes on announcing itself, as before.
@@ -43,9 +43,10 @@ pub(super) fn announce_listen(
     require_nobody_goes(election.churn)?;
     let announce = election.config.announce;
     let model = model(election.members, Duration::ZERO, announce, Wake::Uniform, setup)?;
-    let mut form = ClosedForm::default();
-    enter_election(&mut form, Variant::Al, &model, true);
-    Ok(form)
+    let (algorithm, undisturbed, form) = (Variant::Al, true, ClosedForm::default());
+    let mut chapter = Chapter { algorithm, model, undisturbed, form };
+    chapter.enter_election();
+    Ok(chapter.form)
 }
 
 /// Evaluates SUP.
@@ -126,35 +127,83 @@ fn nobody_is_missed(config: &Config, model: &AnnounceModel) -> bool {
     }
 }
 
-/// Enters the values of the first election. A listener that misses its leader costs messages. If
-/// the wake-up decides, it also changes the leader.
-fn enter_election(
-    form: &mut ClosedForm,
+/// The values of one election by the chapter.
+struct Chapter {
     algorithm: Variant,
-    model: &AnnounceModel,
+    model: AnnounceModel,
+    /// True if no listener ever misses a leader that is up.
     undisturbed: bool,
-) {
-    let hears_the_same = undisturbed || algorithm != Variant::LeM;
-    let if_undisturbed = |value: Option<f64>| value.filter(|_| undisturbed);
-    let if_same = |value: Option<f64>| value.filter(|_| hears_the_same);
+    form: ClosedForm,
+}
 
-    form.enter("messages", if_undisturbed(messages::messages_until_heard(algorithm, model)));
-    form.enter("tmax", if_same(delay::last_send(algorithm, model)));
-    let delay = if_same(delay::leadership_delay(algorithm, model));
-    form.enter_beside("delay", delay, printed::leadership_delay(algorithm, model));
-    form.enter("rounds", if_same(Some(announcements::rounds(model))));
-    form.enter("avg_rounds", if_same(Some(announcements::average_rounds(model))));
-    let suppresses = algorithm == Variant::LeS;
-    let first_round = if_undisturbed(messages::first_round_messages(algorithm, model));
-    let printed = suppresses.then(|| printed::first_round_messages_of_le_s(model));
-    form.enter_beside("first_round_messages", first_round, printed.flatten());
-    if suppresses {
-        enter_without_delay(form, model);
+impl Chapter {
+    /// Enters the values of the first election. A listener that misses its leader costs messages.
+    /// If the wake-up decides, it also changes the leader.
+    fn enter_election(&mut self) {
+        let Self { algorithm, ref model, undisturbed, ref mut form } = *self;
+        let hears_the_same = undisturbed || algorithm != Variant::LeM;
+        let if_undisturbed = |value: Option<f64>| value.filter(|_| undisturbed);
+        let if_same = |value: Option<f64>| value.filter(|_| hears_the_same);
+        let suppresses = algorithm == Variant::LeS;
+
+        form.enter("messages", if_undisturbed(messages::messages_until_heard(algorithm, model)));
+        form.enter("tmax", if_same(delay::last_send(algorithm, model)));
+        let delay = if_same(delay::leadership_delay(algorithm, model));
+        form.enter_beside("delay", delay, printed::leadership_delay(algorithm, model));
+        form.enter("rounds", if_same(Some(announcements::rounds(model))));
+        form.enter("avg_rounds", if_same(Some(announcements::average_rounds(model))));
+        let first_round = if_undisturbed(messages::first_round_messages(algorithm, model));
+        let printed = suppresses.then(|| printed::first_round_messages_of_le_s(model));
+        form.enter_beside("first_round_messages", first_round, printed.flatten());
+        if suppresses {
+            enter_without_delay(form, model);
+        }
+        let first_round = if_undisturbed(delay::last_send_of_first_round(algorithm, model));
+        form.enter("first_round_tmax", first_round);
+        let by_tmax = suppresses.then(|| messages::messages_of_le_s_until_sent(model));
+        form.enter("messages_by_tmax", if_undisturbed(by_tmax.flatten()));
     }
-    let first_round = if_undisturbed(delay::last_send_of_first_round(algorithm, model));
-    form.enter("first_round_tmax", first_round);
-    let by_tmax = suppresses.then(|| messages::messages_of_le_s_until_sent(model));
-    form.enter("messages_by_tmax", if_undisturbed(by_tmax.flatten()));
+
+    /// Enters the values after the first election: true and false departures, and late joiners.
+    fn enter_later(&mut self, config: &Config) {
+        if self.algorithm == Variant::LeM {
+            return; // late joiners, and listeners that miss the leader, draw their priority anew
+        }
+        if let Listen::For(span) = config.listen {
+            self.enter_departures(span.as_secs_f64(), config.farewell);
+        }
+        let Self { algorithm, ref model, ref mut form, .. } = *self;
+        let suppresses = algorithm == Variant::LeS;
+        let printed = suppresses.then(|| printed::greater_joiner(model));
+        let greater = reestablishment::greater_joiner(algorithm, model);
+        form.enter_beside("join_greater", greater, printed);
+        let printed = suppresses.then(|| printed::lesser_joiner(model));
+        form.enter_beside("join_lesser", reestablishment::lesser_joiner(model), printed);
+    }
+
+    /// Enters the values for a leader that is gone, or is missed although it is up.
+    fn enter_departures(&mut self, listen: f64, farewell: Repeat) {
+        let Self { algorithm, ref model, ref mut form, .. } = *self;
+        if model.loss.probability() > 0.0 || listen < model.announce_interval {
+            let any = reestablishment::inconsistent_fraction_of_any(model, listen);
+            form.enter("inconsistent", any);
+            let printed = printed::inconsistent_fraction(model, listen);
+            let inconsistent = reestablishment::inconsistent_fraction(model, listen);
+            form.enter_beside("inconsistent_false", inconsistent, printed);
+            let printed = printed::false_departure(model, listen);
+            let departure = reestablishment::false_departure(model, listen);
+            form.enter_beside("reestablishment_false", departure, printed);
+        }
+        // The remaining members must agree, and there must be at least two.
+        if model.members > 2 && farewell == Repeat::Times(0) {
+            let left = AnnounceModel { members: model.members - 1, ..*model };
+            let at = model.announce_interval / 2.0;
+            let suppresses = algorithm == Variant::LeS;
+            let printed = suppresses.then(|| printed::leader_departure(&left, listen, at));
+            let departure = reestablishment::leader_departure(algorithm, &left, listen, at);
+            form.enter_beside("reestablishment_departure", departure, printed);
+        }
+    }
 }
 
 /// Enters the recurrence for uncorrelated loss. It assumes no delay, and no member that announces
@@ -167,48 +216,5 @@ fn enter_without_delay(form: &mut ClosedForm, model: &AnnounceModel) {
             .then(|| recurrence::mean_messages(model.members, loss));
         let printed = printed::mean_messages(model.members, loss);
         form.enter_beside("first_round_messages_without_delay", mean, printed);
-    }
-}
-
-/// Enters the values after the first election: true and false departures, and late joiners.
-fn enter_later(form: &mut ClosedForm, algorithm: Variant, model: &AnnounceModel, config: &Config) {
-    if algorithm == Variant::LeM {
-        return; // late joiners, and listeners that miss the leader, draw their priority anew
-    }
-    if let Listen::For(span) = config.listen {
-        enter_departures(form, algorithm, model, span.as_secs_f64(), config.farewell);
-    }
-    let suppresses = algorithm == Variant::LeS;
-    let printed = suppresses.then(|| printed::greater_joiner(model));
-    form.enter_beside("join_greater", reestablishment::greater_joiner(algorithm, model), printed);
-    let printed = suppresses.then(|| printed::lesser_joiner(model));
-    form.enter_beside("join_lesser", reestablishment::lesser_joiner(model), printed);
-}
-
-/// Enters the values for a leader that is gone, or is missed although it is up.
-fn enter_departures(
-    form: &mut ClosedForm,
-    algorithm: Variant,
-    model: &AnnounceModel,
-    listen: f64,
-    farewell: Repeat,
-) {
-    if model.loss.probability() > 0.0 || listen < model.announce_interval {
-        form.enter("inconsistent", reestablishment::inconsistent_fraction_of_any(model, listen));
-        let printed = printed::inconsistent_fraction(model, listen);
-        let inconsistent = reestablishment::inconsistent_fraction(model, listen);
-        form.enter_beside("inconsistent_false", inconsistent, printed);
-        let printed = printed::false_departure(model, listen);
-        let departure = reestablishment::false_departure(model, listen);
-        form.enter_beside("reestablishment_false", departure, printed);
-    }
-    // The remaining members must agree, and there must be at least two.
-    if model.members > 2 && farewell == Repeat::Times(0) {
-        let left = AnnounceModel { members: model.members - 1, ..*model };
-        let at = model.announce_interval / 2.0;
-        let departure = reestablishment::leader_departure(algorithm, &left, listen, at);
-        let printed =
-            (algorithm == Variant::LeS).then(|| printed::leader_departure(&left, listen, at));
-        form.enter_beside("reestablishment_departure", departure, printed);
     }
 }
