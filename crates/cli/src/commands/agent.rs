@@ -66,7 +66,7 @@ impl AgentCommand {
                 .map_err(Failure::cannot("die with the parent"))?;
         }
         self.log.begin();
-        let config = self.options.config()?;
+        let config = self.options.config(None)?;
         runtime()?.block_on(attend(config, self.events))
     }
 }

@@ -4,6 +4,7 @@ mod audit;
 
 use clap::{Args, ValueEnum};
 use hustings_agent::config::AuthorityConfig;
+use hustings_agent::config::values::{ProtocolName, wait};
 use hustings_agent::council::{CentreStatus, ChamberStatus};
 use hustings_agent::{Agent, AgentConfig, CouncilPart, ProtocolConfig};
 use hustings_protocol::config::ConfigError;
@@ -93,7 +94,7 @@ struct Drawing {
     max_guess: u32,
 
     /// The time to wait for replies; it must exceed a round trip
-    #[arg(long, value_name = "DURATION", default_value = "250ms", value_parser = hustings_agent::config::values::wait)]
+    #[arg(long, value_name = "DURATION", default_value = "250ms", value_parser = wait)]
     round: Duration,
 }
 
@@ -104,12 +105,12 @@ struct SeatOptions {
     /// The time without a message from its holder after which a seat is filled again, and the time
     /// without a message from the centre after which the holder gives its seat up. Default: 15
     /// rounds
-    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait)]
+    #[arg(long, value_name = "DURATION", value_parser = wait)]
     lease: Option<Duration>,
 
     /// The interval between the centre's heartbeats to the seated hosts. Default: a third of
     /// --lease
-    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait)]
+    #[arg(long, value_name = "DURATION", value_parser = wait)]
     beat: Option<Duration>,
 
     /// Recruit more hosts when a class has fewer than N left, or fewer were elected. Default:
@@ -312,7 +313,7 @@ impl CouncilCommand {
                 "warning: --{option} has no effect: a centre takes no part in the group's election"
             ));
         }
-        let mut config = self.options.config_of_bystander()?;
+        let mut config = self.options.config(Some(ProtocolName::NoElection))?;
         if config.groups.len() != 1 {
             let what = "a centre calls exactly one group: choose it with --group";
             return Err(Failure::usage(what));

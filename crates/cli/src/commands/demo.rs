@@ -119,8 +119,8 @@ struct Scenes {
 impl Scenes {
     /// Waits for the first leader. Returns it, and the time that its election took.
     fn elect(&mut self) -> Result<(Agreed, String), Failure> {
-        let up = self.cluster.wait_all_up(STEP_LIMIT)?;
-        let leader = self.cluster.wait_tenure(None, STEP_LIMIT)?;
+        let up = self.cluster.wait_all_up()?;
+        let leader = self.cluster.wait_tenure(None)?;
         let known = leader.known.max(up);
         let elected = span(up, known);
         let after = format!("all five know it, {elected} after the last agent came up");
@@ -132,7 +132,7 @@ impl Scenes {
     /// member, and the output says so.
     fn settle(&mut self, before: Agreed, remark: &str) -> Result<Agreed, Failure> {
         self.cluster.rest(REST);
-        let now = self.cluster.wait_tenure(None, STEP_LIMIT)?;
+        let now = self.cluster.wait_tenure(None)?;
         if now.fence != before.fence {
             self.tell_leader(now.known, &now, remark)?;
         }
@@ -146,7 +146,7 @@ impl Scenes {
         let killed = self.cluster.kill(leader)?;
         let victim = self.paint(leader, VICTIM);
         self.tell(killed, &format!("kill -9 {pid}: {victim} dies without a goodbye"))?;
-        let next = self.cluster.wait_tenure(Some(leader), STEP_LIMIT)?;
+        let next = self.cluster.wait_tenure(Some(leader))?;
         // If the election named this member before the kill, the others name the dead leader until
         // they learn of the next tenure. Then no line tells when they noticed.
         let noticed = (next.named < next.known).then(|| span(killed, next.named));
@@ -168,7 +168,7 @@ impl Scenes {
         let again = self.cluster.restart(killed)?;
         let name = self.paint(killed, MEMBER);
         self.tell(again, &format!("{name} starts again"))?;
-        let still = self.cluster.wait_tenure(None, STEP_LIMIT)?;
+        let still = self.cluster.wait_tenure(None)?;
         let remark = if still.fence == before.fence {
             format!("a working leader is not replaced, so {name} follows it")
         } else if still.leader == killed {
@@ -189,7 +189,7 @@ impl Scenes {
         let victim = self.paint(leader, VICTIM);
         let what = format!("{victim} gets SIGTERM: it releases its tenure and sends a goodbye");
         self.tell(asked, &what)?;
-        let next = self.cluster.wait_tenure(Some(leader), STEP_LIMIT)?;
+        let next = self.cluster.wait_tenure(Some(leader))?;
         let leave = span(asked, next.known);
         self.tell_leader(next.known, &next, &format!("{leave} after the signal"))?;
         Ok((next, leave))

@@ -115,7 +115,7 @@ Examples:
 impl Run {
     pub(super) fn run(self) -> Result<(), Failure> {
         self.log.begin();
-        let mut config = self.options.config()?;
+        let mut config = self.options.config(None)?;
         // One host may run many commands, so only a command that is asked to listens for HTTP.
         if let Some(http) = config.http.filter(|it| *it != HTTP)
             && !self.options.sets("http")

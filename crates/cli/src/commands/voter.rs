@@ -50,8 +50,8 @@ struct Init {
 
     /// A majority of the voters has lost its disks for good: begin this era, higher than the one
     /// before, on every voter, after every member of the group has stopped
-    #[arg(long, value_name = "N", value_parser = values::whole(1..=u64::from(era::LAST)))]
-    era: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = values::whole(1..=era::LAST))]
+    era: Option<u16>,
 
     /// The time to wait for the other voters, at least 1s [default: 5s; 1s with --new and --era,
     /// where no answer is expected]
@@ -174,8 +174,8 @@ impl<'a> LocalVoter<'a> {
     }
 
     /// Checks that `era` may begin after the promise of this voter.
-    fn check_era(&self, era: u64, promised: Durable) -> Result<(), Failure> {
-        if promised.counter <= begin(era) {
+    fn check_era(&self, era: u16, promised: Durable) -> Result<(), Failure> {
+        if promised.counter <= era::begin(era) {
             return Ok(()); // nothing is promised in this era yet
         }
         let (member, group, counter) = (self.member, &self.group.name, promised.counter);
@@ -250,7 +250,7 @@ impl<'a> LocalVoter<'a> {
 
 impl Init {
     fn run(self) -> Result<(), Failure> {
-        let config = self.options.config()?;
+        let config = self.options.config(None)?;
         let local = LocalVoter::of(&config)?;
         let _lock = local.lock()?;
         let mut longest_ttl = local.quorum.ttl;
@@ -355,7 +355,7 @@ impl Init {
             };
         };
         match told.voters.keys().next() {
-            None => Ok(Durable { counter: begin(era), owner: None, longest_ttl }),
+            None => Ok(Durable { counter: era::begin(era), owner: None, longest_ttl }),
             Some(voter) => Err(Failure::Failed(format!(
                 "voter `{voter}` of group `{group}` runs: stop every member before you begin a \
                  new era; if only this voter's disk was lost, run this command without --era"
@@ -374,8 +374,8 @@ impl Init {
     ) -> Result<Durable, Failure> {
         let group = &local.group.name;
         let majority = local.quorum.terms().majority() as usize;
-        let names: Vec<&str> = told.promised().map(|(voter, _)| voter).collect();
-        let highest = told.promised().map(|(_, counter)| counter).max();
+        let (names, counters): (Vec<&str>, Vec<u64>) = told.promised().unzip();
+        let highest = counters.into_iter().max();
         if let Some(kept) = kept {
             return local.catch_up(kept, longest_ttl, highest.filter(|_| names.len() >= majority));
         }
@@ -415,11 +415,6 @@ fn may_be_replaced(error: &VoterError) -> bool {
         VoterError::Another { .. }
             | VoterError::File(InUse { .. } | Io { .. } | NotOurs { .. } | Another { .. })
     )
-}
-
-fn begin(era: u64) -> u64 {
-    // The range of the option is the range of eras.
-    u16::try_from(era).map_or(u64::MAX, era::begin)
 }
 
 /// Explains why a voter's file cannot be used, and the remedy.
@@ -468,7 +463,7 @@ fn remedy(error: &io::Error) -> &'static str {
 }
 
 fn show(options: &AgentOptions) -> Result<(), Failure> {
-    let config = options.config()?;
+    let config = options.config(None)?;
     let local = LocalVoter::of(&config)?;
     let durable = local.open().map_err(|error| Failure::Failed(in_words(&error)))?;
     print(&format!(

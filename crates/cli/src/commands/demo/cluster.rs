@@ -14,7 +14,7 @@ use hustings_protocol::{Duration as Time, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
-use super::NAMES;
+use super::{NAMES, STEP_LIMIT};
 use crate::failure::Failure;
 
 /// One agent, by its index.
@@ -81,9 +81,7 @@ struct Line {
     time_ns: u64,
     #[serde(default)]
     up: bool,
-    #[serde(default)]
     leader: Option<String>,
-    #[serde(default)]
     fence: Option<u64>,
 }
 
@@ -174,20 +172,16 @@ impl DemoCluster {
     }
 
     /// Waits until all agents are up and returns the time at which the last one was.
-    pub(super) fn wait_all_up(&mut self, timeout: Duration) -> Result<Instant, Failure> {
-        self.wait("come up", timeout, |agents| {
+    pub(super) fn wait_all_up(&mut self) -> Result<Instant, Failure> {
+        self.wait("come up", |agents| {
             let up: Option<Vec<Instant>> = agents.iter().map(|agent| agent.up).collect();
             up?.into_iter().max()
         })
     }
 
     /// Waits until all running agents know that a leader other than `former` holds tenure.
-    pub(super) fn wait_tenure(
-        &mut self,
-        former: Option<Member>,
-        timeout: Duration,
-    ) -> Result<Agreed, Failure> {
-        self.wait("grant a tenure", timeout, |agents| {
+    pub(super) fn wait_tenure(&mut self, former: Option<Member>) -> Result<Agreed, Failure> {
+        self.wait("grant a tenure", |agents| {
             let present = agents.iter().filter(|agent| !agent.off);
             let named: Option<Vec<_>> = present.map(|agent| agent.names.as_ref()).collect();
             let agreed = agreed(&named?)?;
@@ -201,17 +195,12 @@ impl DemoCluster {
         let _: Option<()> = self.read_until(span, |_| None);
     }
 
-    fn wait<R>(
-        &mut self,
-        what: &str,
-        timeout: Duration,
-        ready: impl Fn(&[Agent]) -> Option<R>,
-    ) -> Result<R, Failure> {
-        self.read_until(timeout, ready).ok_or_else(|| {
+    fn wait<R>(&mut self, what: &str, ready: impl Fn(&[Agent]) -> Option<R>) -> Result<R, Failure> {
+        self.read_until(STEP_LIMIT, ready).ok_or_else(|| {
             Failure::Failed(format!(
-                "the agents did not {what} within {} s: check that multicast works on this \
-                 host's loopback interface",
-                timeout.as_secs()
+                "the agents did not {what} within {} s: check that multicast works on this host's \
+                 loopback interface",
+                STEP_LIMIT.as_secs()
             ))
         })
     }
@@ -302,8 +291,7 @@ fn agreed(named: &[&KnownLeader]) -> Option<Agreed> {
 }
 
 fn read_lines(index: usize, pid: u32, output: ChildStdout, lines: &Sender<(usize, u32, Line)>) {
-    for line in BufReader::new(output).lines() {
-        let Ok(line) = line else { return };
+    for line in BufReader::new(output).lines().map_while(Result::ok) {
         if let Ok(line) = serde_json::from_str(&line)
             && lines.send((index, pid, line)).is_err()
         {
