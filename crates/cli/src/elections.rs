@@ -16,7 +16,7 @@ use hustings_theory::announce::Variant;
 
 use crate::failure::Failure;
 use crate::options::{
-    Common, ExperimentOptions, Named, Setup, one_of, require_closed_form, values,
+    Common, ExperimentOptions, Named, Setup, SignedArg, one_of, require_closed_form, values,
 };
 use crate::report::Parameters;
 use crate::simulation::Simulation;
@@ -145,7 +145,7 @@ pub(crate) enum Choice<O: Args> {
 /// A protocol's own options together with the shared ones.
 #[derive(Debug, Args)]
 pub(crate) struct With<E: Args, O: Args> {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Election")]
     election: E,
     #[command(flatten)]
     common: Common,
@@ -202,8 +202,7 @@ pub(crate) struct FaultRules {
     /// The time that a member waits for a message that is due (rings), or tolerates a leader that
     /// is not the best it knows (bully), before it calls an election again. Default: for ever, as
     /// in the sources
-    #[arg(long = "patience", value_name = "DURATION", value_parser = values::some_time,
-          allow_hyphen_values = true)]
+    #[arg(long = "patience", value_name = "DURATION", signed = values::some_time)]
     election_timeout: Option<Duration>,
 
     /// The handling of a message that contradicts a member's own view

@@ -12,14 +12,15 @@ use clap::{Args, ValueEnum};
 
 pub(crate) use conditions::{Common, Setup, no_closed_form, require_closed_form};
 pub(crate) use named::{Named, one_of};
+pub(crate) use values::SignedArg;
 
 /// The options of an experiment: runs, seed, threads and output format.
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Experiment")]
 pub(crate) struct ExperimentOptions {
     /// The number of runs
-    #[arg(long, value_name = "R", default_value = "1000", allow_negative_numbers = true,
-          value_parser = values::whole(1..=1_000_000_000_000_u64))]
+    #[arg(long, value_name = "R", default_value = "1000",
+          number = values::whole(1..=1_000_000_000_000_u64))]
     pub(crate) runs: u64,
 
     #[command(flatten)]
@@ -34,13 +35,11 @@ pub(crate) struct ExperimentOptions {
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ChanceOptions {
     /// The seed of all randomness: the same seed gives the same result
-    #[arg(long, value_name = "S", default_value = "1", allow_negative_numbers = true,
-          value_parser = values::whole(0..=u64::MAX))]
+    #[arg(long, value_name = "S", default_value = "1", number = values::whole(0..=u64::MAX))]
     pub(crate) seed: u64,
 
     /// The number of threads; 0 means one per core. The result does not depend on it
-    #[arg(long, value_name = "T", default_value = "0", allow_negative_numbers = true,
-          value_parser = values::whole(0..=1024_u16))]
+    #[arg(long, value_name = "T", default_value = "0", number = values::whole(0..=1024_u16))]
     pub(crate) threads: u16,
 }
 

@@ -4,6 +4,7 @@ use hustings_sim::statistics::Estimate;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::elections::ClosedForm;
 use crate::failure::{Failure, print};
 use crate::options::Format;
 
@@ -48,12 +49,7 @@ pub(crate) enum Findings {
         metrics: Vec<(String, Option<Estimate>)>,
     },
     /// Values of closed forms.
-    Computed {
-        /// The values of the metrics that have one.
-        values: Vec<(String, f64)>,
-        /// The metrics without a value under these conditions.
-        missing: Vec<&'static str>,
-    },
+    Computed(ClosedForm),
 }
 
 impl Report {
@@ -74,7 +70,7 @@ impl Report {
                 json["runs"] = json!(runs);
                 json["metrics"] = object(metrics);
             }
-            Findings::Computed { values, .. } => json["values"] = object(values),
+            Findings::Computed(form) => json["values"] = object(&form.values),
         }
         json
     }
@@ -90,13 +86,13 @@ fn object<T: Serialize>(fields: &[(String, T)]) -> Value {
 fn csv(findings: &Findings) -> String {
     let mut rows: Vec<String> = match findings {
         Findings::Measured { metrics, .. } => metrics.iter().map(csv_row).collect(),
-        Findings::Computed { values, .. } => {
+        Findings::Computed(ClosedForm { values, .. }) => {
             values.iter().map(|(name, value)| format!("{name},{value}")).collect()
         }
     };
     let header = match findings {
         Findings::Measured { .. } => "metric,mean,ci95_low,ci95_high,min,max",
-        Findings::Computed { .. } => "metric,value",
+        Findings::Computed(_) => "metric,value",
     };
     rows.insert(0, header.to_owned());
     rows.join("\n") + "\n"
@@ -126,7 +122,7 @@ fn text(report: &Report) -> String {
             let table = table(["metric", "mean", "95 % interval", "min", "max"], rows);
             format!("{protocol}, simulated: {sentence}\n{runs} run{plural}, seed {seed}\n\n{table}")
         }
-        Findings::Computed { values, missing } => {
+        Findings::Computed(ClosedForm { values, missing }) => {
             let rows = values.iter().map(|(name, value)| [label(name), plain(*value)]);
             let table = table(["metric", "value"], rows);
             let gap = match missing.as_slice() {

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::elections::Described;
 use crate::failure::{Failure, say};
-use crate::options::{ChanceOptions, ExperimentOptions, Setup, values};
+use crate::options::{ChanceOptions, ExperimentOptions, Setup, SignedArg, values};
 use crate::report::{Findings, Parameters, Report};
 
 /// The options that only the simulator has.
@@ -29,8 +29,7 @@ pub(crate) struct SimulationOptions {
     /// times the longest mean and at least 60 announce intervals. Not for probabilistic, which ends
     /// when no member calls another round, nor for council, bolot and wagner, which have
     /// --max-rounds
-    #[arg(long, value_name = "DURATION", value_parser = values::some_time,
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", signed = values::some_time)]
     until: Option<Duration>,
 
     /// A script of events in each run, in addition to the other options. If it has a `start` line,
@@ -47,7 +46,7 @@ const METRICS: &str = include_str!("commands/sim_metrics.txt").trim_ascii_end();
 
 /// A hundred years, the longest duration that an option accepts. With this limit, times in a run
 /// never overflow.
-const LONGEST_RUN: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+pub(crate) const LONGEST_RUN: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The settings of a simulation that do not depend on the protocol.
 pub(crate) struct Simulation {
@@ -144,7 +143,8 @@ impl Simulation {
             say(&format!("note: {runs} of {done} runs {caveat}"));
         }
         if done < runs {
-            return Err(Failure::Interrupted { done, asked: runs });
+            say(&format!("interrupted: {done} of {runs} runs"));
+            return Err(Failure::Exit(1));
         }
         Ok(())
     }

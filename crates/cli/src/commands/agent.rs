@@ -91,21 +91,21 @@ pub(super) async fn start(config: &AgentConfig) -> Result<Started, Failure> {
     let address = |it: &Option<TcpListener>| it.as_ref()?.local_addr().ok();
     let (http, metrics) = (address(&listener), address(&exporter));
     let agent = Agent::start(config.clone()).await.map_err(refusal)?;
-    announce(config, agent.handle(), http, metrics);
+    let started = Started { agent, http, metrics };
+    announce(config, &started);
+    let handle = started.agent.handle();
     if let Some(listener) = listener {
-        let handle = agent.handle().clone();
         let steering = http.and_then(open_steering);
         let socket = steering.as_ref().map(|it| it.path().to_owned());
         if let Some(steering) = steering {
             tokio::spawn(steering.serve(handle.clone()));
         }
-        tokio::spawn(http::serve(listener, handle, Door::ThisHost, socket));
+        tokio::spawn(http::serve(listener, handle.clone(), Door::ThisHost, socket));
     }
     if let Some(exporter) = exporter {
-        let handle = agent.handle().clone();
-        tokio::spawn(http::serve(exporter, handle, Door::Anybody, None));
+        tokio::spawn(http::serve(exporter, handle.clone(), Door::Anybody, None));
     }
-    Ok(Started { agent, http, metrics })
+    Ok(started)
 }
 
 /// Listens for HTTP at the address of `option`, if it has one.
@@ -140,16 +140,15 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
         tracing::info!("stopping: the agent was not up yet");
         return Ok(());
     };
-    let Started { mut agent, http, metrics } = started?;
+    let started = started?;
     let mut events = prints_events.then(Events::begin);
     if let Some(events) = &events {
-        events.up(&config.name, agent.handle().address(), http, metrics);
+        events.up(&config.name, &started);
     }
+    let mut agent = started.agent;
     let mut reporters = report_changes(agent.handle(), events.as_ref());
     tokio::select! {
-        ended = agent.ended() => {
-            return ended.map_err(Failure::failed);
-        }
+        ended = agent.ended() => return ended.map_err(Failure::failed),
         () = signals.next() => {}
         () = events::nobody_reads(&mut events) => {}
     }
@@ -195,15 +194,10 @@ fn refusal(error: StartError) -> Failure {
 }
 
 /// Logs the member's address, its HTTP addresses and its groups.
-fn announce(
-    config: &AgentConfig,
-    handle: &Handle,
-    http: Option<SocketAddr>,
-    metrics: Option<SocketAddr>,
-) {
-    let at = handle.address();
-    let http = http.map_or_else(|| "no HTTP".to_owned(), |it| format!("HTTP at {it}"));
-    let metrics = metrics.map_or_else(String::new, |it| format!(", metrics at {it}"));
+fn announce(config: &AgentConfig, started: &Started) {
+    let at = started.agent.handle().address();
+    let http = started.http.map_or_else(|| "no HTTP".to_owned(), |it| format!("HTTP at {it}"));
+    let metrics = started.metrics.map_or_else(String::new, |it| format!(", metrics at {it}"));
     tracing::info!("member {} is up at {at}, {http}{metrics}", config.name);
     for group in &config.groups {
         tracing::info!("{}", group.sentence());

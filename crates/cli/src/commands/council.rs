@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use hustings_agent::config::AuthorityConfig;
 use hustings_agent::config::values::{ProtocolName, wait};
 use hustings_agent::council::{CentreStatus, ChamberStatus};
-use hustings_agent::{Agent, AgentConfig, CouncilPart, ProtocolConfig};
+use hustings_agent::{AgentConfig, CouncilPart, ProtocolConfig};
 use hustings_protocol::config::ConfigError;
 use hustings_protocol::council::{
     Algorithm, Chamber, Config, Knowledge, Lease, MOST_SEATS, Refill, Search, Seats,
@@ -20,7 +20,7 @@ use super::agent::{self, Signals, log, runtime};
 use crate::failure::{Failure, say};
 use crate::options::agent_options::AgentOptions;
 use crate::options::seats::{self, Aim, Average, Fall, no_depth};
-use crate::options::values;
+use crate::options::{SignedArg, values};
 
 /// Run a council's centre: keep a few hosts of a group seated and refill seats that fall empty
 #[derive(Debug, Args)]
@@ -89,8 +89,7 @@ struct Drawing {
 
     /// The first estimate; choose the largest number of hosts that is possible. Too high costs
     /// rounds without replies; too low causes a storm of replies
-    #[arg(long, value_name = "M", default_value = "100000", allow_negative_numbers = true,
-          value_parser = values::whole(2..=u32::MAX))]
+    #[arg(long, value_name = "M", default_value = "100000", number = values::whole(2..=u32::MAX))]
     max_guess: u32,
 
     /// The time to wait for replies; it must exceed a round trip
@@ -365,7 +364,11 @@ impl CouncilCommand {
             ended = agent.ended() => return ended.map_err(Failure::failed),
             () = signals.next() => Ok(()),
         };
-        let stopped = stop(agent, &mut signals).await;
+        let twice = "a second signal stopped the centre before it had released all seats";
+        let stopped = tokio::select! {
+            stopped = agent.stop() => stopped.map_err(Failure::failed),
+            () = signals.next() => Err(Failure::failed(twice)),
+        };
         done.and(stopped)
     }
 
@@ -377,7 +380,13 @@ impl CouncilCommand {
         let mut printed = 0;
         while council.changed().await.is_ok() {
             let status = council.borrow_and_update().clone();
-            heed_other(&status)?;
+            if let Some(other) = &status.gives_way_to {
+                return Err(Failure::Failed(format!(
+                    "another centre, `{}`, was started later for group `{}`, and hosts obey the \
+                     later one: run only one of them",
+                    other.name, status.group
+                )));
+            }
             // A confirmed seat is not a change of the council.
             if std::mem::replace(&mut printed, status.changes) != status.changes {
                 self.print(&status)?;
@@ -452,26 +461,6 @@ fn misfit(error: &ConfigError) -> Failure {
         _ => "",
     };
     Failure::Usage(format!("{option}{error}"))
-}
-
-async fn stop(agent: Agent, signals: &mut Signals) -> Result<(), Failure> {
-    tokio::select! {
-        stopped = agent.stop() => stopped.map_err(Failure::failed),
-        () = signals.next() => {
-            Err(Failure::failed("a second signal stopped the centre before it had released all seats"))
-        }
-    }
-}
-
-fn heed_other(status: &CentreStatus) -> Result<(), Failure> {
-    match &status.gives_way_to {
-        None => Ok(()),
-        Some(other) => Err(Failure::Failed(format!(
-            "another centre, `{}`, was started later for group `{}`, and hosts obey the later \
-             one: run only one of them",
-            other.name, status.group
-        ))),
-    }
 }
 
 /// Lists the members that hold seats, per class.

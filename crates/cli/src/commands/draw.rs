@@ -157,7 +157,13 @@ impl ParticipantOptions {
 
     async fn take(&self, participant: Participant, place: u32) -> Result<DrawStatus, Failure> {
         let mut signals = Signals::listen()?;
-        let listener = self.listen(&participant.ring.member(place).address).await?;
+        let address = &participant.ring.member(place).address;
+        let address = self.bind.map_or_else(|| address.to_owned(), |bind| bind.to_string());
+        let listener = TcpListener::bind(&address).await.map_err(|error| {
+            Failure::Failed(format!(
+                "cannot listen on {address}: {error}: choose another address of this host with --bind"
+            ))
+        })?;
         let status = participant.status();
         if let Some(address) = self.http {
             let door = Door::ThisHost;
@@ -174,15 +180,6 @@ impl ParticipantOptions {
             signals.next().await;
         }
         Ok(status)
-    }
-
-    async fn listen(&self, address: &str) -> Result<TcpListener, Failure> {
-        let shown = self.bind.map_or_else(|| address.to_owned(), |bind| bind.to_string());
-        TcpListener::bind(&shown).await.map_err(|error| {
-            Failure::Failed(format!(
-                "cannot listen on {shown}: {error}: choose another address of this host with --bind"
-            ))
-        })
     }
 }
 

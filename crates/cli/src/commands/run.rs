@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::agent::{self, log, runtime};
 use crate::failure::{Failure, say};
 use crate::options::agent_options::AgentOptions;
-use crate::options::values;
+use crate::options::{SignedArg, values};
 
 /// Run a command on this host only while this member leads its group
 #[derive(Debug, Args)]
@@ -25,13 +25,12 @@ pub(crate) struct Run {
     /// The time that this member must have led before the command starts. Default: none under
     /// tenure. Otherwise the time until a leader is established: --announce plus the suppress
     /// interval, or 105ms by default; 300ms for bully and rings
-    #[arg(long, value_name = "DURATION", value_parser = values::duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", signed = values::duration)]
     settle: Option<Duration>,
 
     /// The time that the command may take to end after TERM before it is killed. If tenure could
     /// not be renewed, it is at most an eighth of --ttl
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration,
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", signed = values::duration)]
     grace: Duration,
 
     /// The action when the command ends by itself. Default: resign with --voters, so that this

@@ -7,14 +7,14 @@ use hustings_agent::group::{Measured, PartialViewStatus, PeerStatus, TenureStatu
 use hustings_agent::{AgentStatus, CouncilStatus, GroupStatus};
 use hustings_protocol::{Duration, Instant};
 
-use super::agent::client::{ClientOptions, Printed, in_words, mode_in_words};
+use super::agent::client::{Client, Printed, in_words, mode_in_words};
 use crate::failure::Failure;
 
 /// Print the leaders, as the agent of this host sees them
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     #[command(flatten)]
-    agent: ClientOptions,
+    agent: Client,
 
     /// The output format
     #[arg(long, value_enum, default_value_t = Printed::Text)]
@@ -23,7 +23,7 @@ pub(crate) struct Status {
 
 impl Status {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let client = self.agent.client();
+        let client = &self.agent;
         let status: AgentStatus = client.get("/v1/status").map_err(|why| client.failure(why))?;
         self.format.print(&status, table)
     }
@@ -55,10 +55,8 @@ fn describe(group: &GroupStatus, now: Instant) -> String {
     }
     // Followers are silent, so this is not a list of the group.
     let heard_of: Vec<String> = group.peers.iter().map(|it| peer(it, now)).collect();
-    let heard_of = match heard_of.join(", ") {
-        none if none.is_empty() => "no other member".to_owned(),
-        some => some,
-    };
+    let heard_of =
+        if heard_of.is_empty() { "no other member".to_owned() } else { heard_of.join(", ") };
     let (protocol, reach) = (&group.protocol, &group.reach);
     text += &format!("  protocol  {protocol}, by {reach}\n  heard of  {heard_of}\n");
     if elects {

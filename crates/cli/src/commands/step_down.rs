@@ -9,9 +9,9 @@ use hustings_agent::http::STEP_DOWN_FOR;
 use hustings_agent::identity::is_name;
 use hustings_protocol::Duration;
 
-use super::agent::client::ClientOptions;
+use super::agent::client::Client;
 use crate::failure::{Failure, print, say};
-use crate::options::{environment, values};
+use crate::options::{SignedArg, environment, values};
 
 /// Make this host's agent give up leadership and stay out of elections for a while
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub(crate) struct StepDown {
 
     /// The time to stay out of elections
     #[arg(long = "for", value_name = "DURATION", default_value_t = STEP_DOWN_FOR,
-          value_parser = values::some_time, allow_hyphen_values = true)]
+          signed = values::some_time)]
     span: Duration,
 
     /// Transfer tenure to this member; only if voters grant it. Default: the member that the
@@ -32,7 +32,7 @@ pub(crate) struct StepDown {
     to: Option<String>,
 
     #[command(flatten)]
-    agent: ClientOptions,
+    agent: Client,
 }
 
 const AFTER_HELP: &str = "\
@@ -57,7 +57,7 @@ const TELL_AFTER: StdDuration = StdDuration::from_secs(1);
 
 impl StepDown {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Self { group, span, to, agent } = self;
+        let Self { group, span, to, agent: client } = self;
         if !is_name(&group) {
             return Err(Failure::Usage(format!(
                 "{} `{group}` is not the name of a group: choose one that `hustings status` lists",
@@ -73,7 +73,6 @@ impl StepDown {
         }
         let answered = tell_if_slow(awaited(&group, to.as_deref()));
         let transferee = to.map_or_else(String::new, |name| format!("&to={name}"));
-        let client = agent.client();
         let path = format!("/v1/groups/{group}/step-down?for={span}{transferee}");
         let answer = client.post(&path);
         drop(answered);

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::elections::{Choice, ClosedForm, PROTOCOLS, Settled};
+use crate::elections::{Choice, PROTOCOLS, Settled};
 use crate::failure::Failure;
 use crate::report::{Findings, Report};
 
@@ -37,12 +37,12 @@ const VALUES: &str = include_str!("theory_values.txt").trim_ascii_end();
 impl Theory {
     pub(super) fn run(self) -> Result<(), Failure> {
         let Settled { election, setup, experiment, own: NoOptions {} } = self.protocol.settle()?;
-        let ClosedForm { values, missing } = election.closed_form(&setup)?;
+        let form = election.closed_form(&setup)?;
         let report = Report {
             protocol: setup.protocol,
             sentence: format!("{}; {}", election.sentence_in_theory(), setup.sentence()),
             parameters: election.parameters().and(setup.parameters()),
-            findings: Findings::Computed { values, missing },
+            findings: Findings::Computed(form),
         };
         report.print(experiment.format)
     }

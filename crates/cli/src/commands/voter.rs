@@ -18,7 +18,7 @@ use self::voter_query::{Answers, voter_query};
 use super::agent::runtime;
 use crate::failure::{Failure, print, say};
 use crate::options::agent_options::AgentOptions;
-use crate::options::values;
+use crate::options::{SignedArg, values};
 
 /// Initialise this host's voter, or show its promise
 #[derive(Debug, Args)]
@@ -55,7 +55,7 @@ struct Init {
 
     /// The time to wait for the other voters, at least 1s [default: 5s; 1s with --new and --era,
     /// where no answer is expected]
-    #[arg(long, value_name = "DURATION", value_parser = within, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", signed = within)]
     within: Option<Duration>,
 }
 
@@ -181,13 +181,12 @@ impl<'a> LocalVoter<'a> {
         let (member, group, counter) = (self.member, &self.group.name, promised.counter);
         let promised =
             format!("voter `{member}` of group `{group}` has promised counter {counter}");
-        Err(Failure::Failed(match era::after(counter) {
-            Some(next) => format!(
-                "{promised}, of era {}: choose {next} for all voters, also for voters that began \
-                 era {era}, or fences would be granted a second time",
+        Err(next_era(&promised, counter, |next| {
+            format!(
+                ", of era {}: choose {next} for all voters, also for voters that began era {era}, \
+                 or fences would be granted a second time",
                 era::of(counter)
-            ),
-            None => format!("{promised}: {NO_ERA_LEFT}"),
+            )
         }))
     }
 
@@ -199,8 +198,7 @@ impl<'a> LocalVoter<'a> {
         longest_ttl: Duration,
         highest: Option<u64>,
     ) -> Result<Durable, Failure> {
-        let beyond = |highest: &u64| *highest > counter::reach_of(kept.counter);
-        match highest.filter(beyond) {
+        match highest.filter(|it| *it > counter::reach_of(kept.counter)) {
             Some(counter) => Ok(Durable { counter, owner: None, longest_ttl }),
             None => Err(Failure::Failed(format!(
                 "voter `{}` of group `{}` is initialised, and has promised counter {}: there is nothing to do",
@@ -395,15 +393,20 @@ impl Init {
             return Ok(Durable::replacing(highest, longest_ttl));
         }
         let promised = format!("the voters of group `{group}` have promised counter {highest}");
-        Err(Failure::Failed(match era::after(highest) {
-            Some(next) => format!(
-                "{promised}, and era {} has no counter left above it: stop every member, and run \
-                 this command with --era {next} on every voter",
+        Err(next_era(&promised, highest, |next| {
+            format!(
+                ", and era {} has no counter left above it: stop every member, and run this \
+                 command with --era {next} on every voter",
                 era::of(highest)
-            ),
-            None => format!("{promised}: {NO_ERA_LEFT}"),
+            )
         }))
     }
+}
+
+/// Reports that a counter is used up, with the remedy for the era after it, if there is one.
+fn next_era(promised: &str, counter: u64, remedy: impl Fn(u16) -> String) -> Failure {
+    let remedy = era::after(counter).map_or_else(|| format!(": {NO_ERA_LEFT}"), remedy);
+    Failure::Failed(format!("{promised}{remedy}"))
 }
 
 /// Returns true unless the file is unreadable, which is not lost, or belongs to another voter, which

@@ -7,7 +7,7 @@ use clap::Args;
 use hustings_agent::Leadership;
 use ureq::BodyReader;
 
-use super::agent::client::{self, Client, ClientOptions, NoAnswer, Printed, in_words};
+use super::agent::client::{self, Client, NoAnswer, Printed, in_words};
 use crate::failure::{Failure, print, say};
 
 /// The path of the event stream.
@@ -21,7 +21,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(250);
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Watch {
     #[command(flatten)]
-    agent: ClientOptions,
+    agent: Client,
 
     /// The output format
     #[arg(long, value_enum, default_value_t = Printed::Text)]
@@ -34,19 +34,20 @@ end it.";
 
 impl Watch {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let client = self.agent.client();
+        let client = &self.agent;
         let mut stream = client.follow(EVENTS).map_err(|why| client.failure(why))?;
         loop {
-            self.print(&client, stream)?;
+            self.print(stream)?;
             let address = client.address();
             say(&format!("the agent at {address} does not answer: waiting for it"));
-            stream = wait(&client)?;
+            stream = wait(client)?;
             say(&format!("the agent at {address} answers again"));
         }
     }
 
     /// Prints every change until the stream ends.
-    fn print(&self, client: &Client, stream: impl Read) -> Result<(), Failure> {
+    fn print(&self, stream: impl Read) -> Result<(), Failure> {
+        let client = &self.agent;
         for line in BufReader::new(stream).lines() {
             let Ok(line) = line else {
                 return Ok(()); // a broken stream has ended

@@ -9,7 +9,7 @@ use hustings_theory::bully as theory;
 
 use super::{ClosedForm, Described, FaultRules, without_faults};
 use crate::failure::Failure;
-use crate::options::{Named, Setup, no_closed_form, one_of, values};
+use crate::options::{Named, Setup, SignedArg, no_closed_form, one_of, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
 
@@ -19,13 +19,11 @@ const MOST_MEMBERS_ASKING: u32 = 20_000;
 
 /// The options of the bully.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct BullyOptions {
     /// The number of members in the group, including a crashed leader: 2 to 20000, or to 100000 if
     /// the second-highest starts. Otherwise up to N^2 / 2 messages are under way at once, which
     /// takes each thread about N^2 x 32 bytes: 3 GB for 10000
-    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
-          value_parser = values::whole(2..=100_000_u32))]
+    #[arg(long, value_name = "N", default_value = "100", number = values::whole(2..=100_000_u32))]
     members: u32,
 
     /// The members that call an election
@@ -38,14 +36,12 @@ pub(crate) struct BullyOptions {
 
     /// The time to wait for an Answer after sending Election. Default: 2.5 x the longest delay,
     /// which is taken to be 4 x the mean if delays have no bound
-    #[arg(long, value_name = "DURATION", value_parser = values::some_time,
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", signed = values::some_time)]
     answer_within: Option<Duration>,
 
     /// The time to wait for the winner after an Answer, at least --answer-within. Default:
     /// --answer-within plus 2 x the longest delay
-    #[arg(long, value_name = "DURATION", value_parser = values::some_time,
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", signed = values::some_time)]
     victory_within: Option<Duration>,
 
     #[command(flatten)]

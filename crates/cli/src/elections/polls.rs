@@ -4,7 +4,6 @@
 mod bolot;
 mod equations;
 mod hosts;
-mod keeping;
 mod terms;
 
 use clap::{Args, ValueEnum};
@@ -18,20 +17,19 @@ use hustings_theory::council::{self as theory, Knowledge, Loss, Seats};
 use super::{ClosedForm, Described};
 use crate::failure::Failure;
 use crate::options::seats::{self, Aim, Average, no_depth};
-use crate::options::{Named, Setup, name_of, one_of, require_closed_form, values};
+use crate::options::{Named, Setup, SignedArg, name_of, one_of, require_closed_form, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
 pub(super) use bolot::BolotOptions;
-use keeping::KeepOptions;
+use hosts::KeepOptions;
 use terms::{Guess, show_seats};
 
 /// The options of `council`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct CouncilOptions {
     /// The number of hosts: 1 to 10^9. --estimate sets whether the centre knows it
-    #[arg(long, value_name = "N", default_value = "10000", allow_negative_numbers = true,
-          value_parser = values::whole(1..=1_000_000_000_u64))]
+    #[arg(long, value_name = "N", default_value = "10000",
+          number = values::whole(1..=1_000_000_000_u64))]
     members: u64,
 
     /// The number of representatives, from L to U. U is at most 1000; if replies are lost, 100
@@ -77,8 +75,8 @@ pub(crate) struct CouncilOptions {
 
     /// The first estimate, above U. Too high costs rounds without replies; too low causes a storm
     /// of replies. Has no effect with --estimate known
-    #[arg(long, value_name = "M", default_value = "100000", allow_negative_numbers = true,
-          value_parser = values::whole(2..=1_000_000_000_u32))]
+    #[arg(long, value_name = "M", default_value = "100000",
+          number = values::whole(2..=1_000_000_000_u32))]
     max_guess: u32,
 
     /// The rule by which an --estimate falls [default: printed; with --churn always guarded]
@@ -98,13 +96,13 @@ pub(super) struct ReplyOptions {
     /// The probability that a reply is lost, up to 0.9; the same limit holds for --multicast-loss
     /// here. Replies are the only unicasts, so this equals --unicast-loss. A host that misses a
     /// feedback message sits out until the next one in which all hosts draw
-    #[arg(long, value_name = "P", value_parser = values::probability, allow_negative_numbers = true,
+    #[arg(long, value_name = "P", number = values::probability,
           conflicts_with_all = ["unicast_loss", "loss"])]
     reply_loss: Option<f64>,
 
     /// In the simulator: give up an election after R rounds
-    #[arg(long, value_name = "R", default_value = "100000", allow_negative_numbers = true,
-          value_parser = values::whole(1..=1_000_000_u64))]
+    #[arg(long, value_name = "R", default_value = "100000",
+          number = values::whole(1..=1_000_000_u64))]
     max_rounds: u64,
 
     /// In the simulator: the engine

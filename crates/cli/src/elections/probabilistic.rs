@@ -13,9 +13,9 @@ use hustings_theory::probabilistic::{Model, cost, detection, factors, success};
 
 use super::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Named, Setup, name_of, one_of, require_closed_form, values};
+use crate::options::{Named, Setup, SignedArg, name_of, one_of, require_closed_form, values};
 use crate::report::{Parameters, sentence_of};
-use crate::simulation::Simulation;
+use crate::simulation::{LONGEST_RUN, Simulation};
 
 /// The number of members above which the last round grows like any other by default; also the
 /// greatest K that memory has room for.
@@ -33,41 +33,34 @@ const MOST_COUNTED: u32 = 1_000_000;
 const MOST_TRIALS: f64 = 2.5e10;
 /// The approximate number of draws by each member in a count.
 const DRAWS: f64 = 50.0;
-/// A hundred years, the longest duration that an option accepts.
-const LONGEST: f64 = 100.0 * 365.0 * 24.0 * 3600.0;
 
 /// The options of `probabilistic`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct ProbabilisticOptions {
     /// The number of members in the group: 1 to 10000000, in theory to 1000000000. Costs hardly
     /// depend on it
-    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
-          value_parser = values::whole(1..=1_000_000_000_u32))]
+    #[arg(long, value_name = "N", default_value = "100",
+          number = values::whole(1..=1_000_000_000_u32))]
     members: u32,
 
     /// The average number of members that are drawn to agree on a leader in the first round: 1 to
     /// N. More members succeed more often and send more messages. Default: 7, as in the paper, or N
     /// if that is less
-    #[arg(long, value_name = "K", value_parser = values::whole(1..=1_000_000_000_u32),
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", number = values::whole(1..=1_000_000_000_u32))]
     k: Option<u32>,
 
     /// Instead of --k: use the smallest K with which a round succeeds with this probability, for
     /// any ranking of members, at the given --view, --crash and losses. With --introduction
     /// multicast the view is given by the multicasts that arrive
-    #[arg(long, visible_alias = "target", value_name = "P", value_parser = target,
-          allow_negative_numbers = true, conflicts_with = "k")]
+    #[arg(long, visible_alias = "target", value_name = "P", number = target, conflicts_with = "k")]
     target_success: Option<f64>,
 
     /// The factor by which K grows from round to round: 1 to 1000
-    #[arg(long, value_name = "FACTOR", default_value = "2", value_parser = growth,
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "FACTOR", default_value = "2", number = growth)]
     growth: f64,
 
     /// The maximum number of rounds
-    #[arg(long, value_name = "R", default_value = "5", value_parser = values::whole(1..=1_000_u16),
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", default_value = "5", number = values::whole(1..=1_000_u16))]
     max_rounds: u16,
 
     /// K of the last of several rounds. With everyone it is N, as in the paper; if that round
@@ -103,8 +96,7 @@ pub(crate) struct ProbabilisticOptions {
     /// units of the message delay. The next round begins after the shortest wait. A shorter limit
     /// makes more members call; beyond 1000 the number no longer falls. 0 to 1000000; 1000 unless
     /// given
-    #[arg(long, value_name = "STEPS", allow_negative_numbers = true,
-          value_parser = values::whole(0..=1_000_000_u32))]
+    #[arg(long, value_name = "STEPS", number = values::whole(0..=1_000_000_u32))]
     hesitation: Option<u32>,
 }
 
@@ -269,12 +261,13 @@ impl Probabilistic {
         let hop = config.hop.as_secs_f64();
         let round = |k: u32| hop * (f64::from(k) * 1.5 + 4.0) + hesitation(config);
         let longest: f64 = self.strategy.ks(self.options.members.into()).map(round).sum();
-        if longest <= LONGEST {
+        let limit = LONGEST_RUN.as_secs_f64();
+        if longest <= limit {
             return Ok(());
         }
         Err(Failure::Usage(format!(
             "a run of up to {:.0} years is too long: choose a shorter --delay, or fewer --max-rounds",
-            longest / LONGEST * 100.0
+            longest / limit * 100.0
         )))
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{ClosedForm, Described, FaultRules, without_faults};
 use crate::failure::Failure;
-use crate::options::{Named, Setup, no_closed_form, one_of, values};
+use crate::options::{Named, Setup, SignedArg, no_closed_form, one_of, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
 
@@ -19,11 +19,10 @@ const MOST_LIST_ENTRIES: u64 = 1_000_000_000;
 
 /// The options of Chang and Roberts' ring.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct ChangRobertsOptions {
     /// The number of members in the group: 2 to 10000000
-    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
-          value_parser = values::whole(2..=10_000_000_u32))]
+    #[arg(long, value_name = "N", default_value = "100",
+          number = values::whole(2..=10_000_000_u32))]
     members: u32,
 
     #[command(flatten)]
@@ -40,12 +39,10 @@ pub(crate) struct ChangRobertsOptions {
 
 /// The options of the modified ring.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct ModifiedRingOptions {
     /// The number of members in the group: 2 to 1000000. Every message carries a list of members,
     /// which each receiver reads: time grows with the square of N
-    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
-          value_parser = values::whole(2..=1_000_000_u32))]
+    #[arg(long, value_name = "N", default_value = "100", number = values::whole(2..=1_000_000_u32))]
     members: u32,
 
     #[command(flatten)]

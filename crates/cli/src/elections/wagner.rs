@@ -18,7 +18,7 @@ use hustings_theory::wagner::stall::{StallLimit, least_limit, longest};
 
 use super::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Named, Setup, name_of, one_of, require_closed_form, values};
+use crate::options::{Named, Setup, SignedArg, name_of, one_of, require_closed_form, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
 
@@ -27,12 +27,10 @@ const FEWEST_WITH_TWO_NEIGHBOURS: usize = 3;
 
 /// The options of `wagner`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct WagnerOptions {
     /// The number of members on the ring: 2 to 1000. With fewer than 4 members, or 3 with --ring
     /// clockwise, no member can be held to its flip. The paper's example has 25
-    #[arg(long, value_name = "N", default_value = "25", allow_negative_numbers = true,
-          value_parser = values::whole(2..=1_000_u32))]
+    #[arg(long, value_name = "N", default_value = "25", number = values::whole(2..=1_000_u32))]
     members: u32,
 
     /// The rule by which the known bits of the random number t decide whether it lies above or
@@ -63,8 +61,7 @@ pub(crate) struct WagnerOptions {
 
     /// Instead of --stall-limit: the smallest L that ends an honest draw with a probability of at
     /// most P
-    #[arg(long, value_name = "P", value_parser = rarely, conflicts_with = "stall_limit",
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", number = rarely, conflicts_with = "stall_limit")]
     false_alarm: Option<f64>,
 
     /// The cheaters and their strategy, as in im@3 or df@2..5: members 2 to 5, numbered from 0 in
@@ -84,8 +81,8 @@ pub(crate) struct WagnerOptions {
     cheat: Vec<Cheaters>,
 
     /// End a draw after R rounds, if it does not end by itself
-    #[arg(long, value_name = "R", default_value = "1000", allow_negative_numbers = true,
-          value_parser = values::whole(1..=1_000_000_u32))]
+    #[arg(long, value_name = "R", default_value = "1000",
+          number = values::whole(1..=1_000_000_u32))]
     max_rounds: u32,
 }
 

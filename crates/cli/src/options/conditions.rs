@@ -6,7 +6,7 @@ use hustings_sim::{Conditions, Delay, Detection, LossModel, Network, Reordering}
 
 use super::ExperimentOptions;
 use super::named::{Named, one_of};
-use super::values::{self, HoldingBack};
+use super::values::{self, HoldingBack, SignedArg};
 use crate::failure::Failure;
 use crate::report::{Parameters, sentence_of};
 
@@ -50,18 +50,16 @@ struct NetworkOptions {
     delay: Delay,
 
     /// The probability that a message is lost; short for --unicast-loss P --multicast-loss P
-    #[arg(long, value_name = "P", value_parser = values::probability, allow_negative_numbers = true,
+    #[arg(long, value_name = "P", number = values::probability,
           conflicts_with_all = ["unicast_loss", "multicast_loss"])]
     loss: Option<f64>,
 
     /// The probability that a unicast is lost
-    #[arg(long, value_name = "P", default_value = "0", value_parser = values::probability,
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", default_value = "0", number = values::probability)]
     unicast_loss: f64,
 
     /// The probability that a multicast is lost
-    #[arg(long, value_name = "P", default_value = "0", value_parser = values::probability,
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", default_value = "0", number = values::probability)]
     multicast_loss: f64,
 
     /// The receivers that lose a multicast together
@@ -69,8 +67,7 @@ struct NetworkOptions {
     loss_model: LossModel,
 
     /// The probability that a message arrives twice
-    #[arg(long, value_name = "P", default_value = "0", value_parser = values::probability,
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", default_value = "0", number = values::probability)]
     duplicate: f64,
 
     /// The probability that a message is held back, by up to one mean delay, or, as in 0.1:2s, by
@@ -87,13 +84,11 @@ struct FaultOptions {
     /// The probability that a member crashes in a round, for as long as the election lasts. A round
     /// is once round the ring; for bully, both time-outs together; for the announce family, one
     /// announce interval, or T_S plus a delay for suppression; for probabilistic, one of its rounds
-    #[arg(long, value_name = "P", default_value = "0", value_parser = values::probability,
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", default_value = "0", number = values::probability)]
     crash: f64,
 
     /// The probability that a member knows another
-    #[arg(long, value_name = "P", default_value = "1", value_parser = values::probability,
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", default_value = "1", number = values::probability)]
     view: f64,
 
     /// The failure detection: at once and without a notice (oracle), never, or this long after the

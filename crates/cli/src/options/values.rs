@@ -4,8 +4,30 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use clap::Arg;
+use clap::builder::ValueParser;
 use hustings_protocol::Duration;
 use hustings_sim::{Delay, Detection};
+
+/// Options whose values may begin with a minus. Such a value is refused as a value, not taken for
+/// an unknown option.
+pub(crate) trait SignedArg {
+    /// Parses a number.
+    fn number(self, parser: impl Into<ValueParser>) -> Self;
+
+    /// Parses a value that may be no number, such as a duration.
+    fn signed(self, parser: impl Into<ValueParser>) -> Self;
+}
+
+impl SignedArg for Arg {
+    fn number(self, parser: impl Into<ValueParser>) -> Self {
+        self.value_parser(parser.into()).allow_negative_numbers(true)
+    }
+
+    fn signed(self, parser: impl Into<ValueParser>) -> Self {
+        self.value_parser(parser.into()).allow_hyphen_values(true)
+    }
+}
 
 /// Parses a whole number in `range`.
 pub(crate) fn whole<N>(range: RangeInclusive<N>) -> impl Fn(&str) -> Result<N, String> + Clone

@@ -14,6 +14,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use ureq::BodyReader;
+use ureq::config::ConfigBuilder;
+use ureq::typestate::AgentScope;
 
 use crate::failure::{Failure, print};
 
@@ -24,9 +26,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// s; this is three times that.
 const SILENCE: Duration = Duration::from_secs(45);
 
-/// The options that select an agent.
+/// A client of one running agent, which the options select.
 #[derive(Debug, Args)]
-pub(crate) struct ClientOptions {
+pub(crate) struct Client {
     /// The address at which the agent listens for HTTP
     #[arg(long, value_name = "ADDRESS:PORT", env = "HUSTINGS_HTTP", default_value = "127.0.0.1:7480",
           value_parser = listening)]
@@ -52,13 +54,6 @@ pub(crate) enum Printed {
     Text,
     /// One JSON object per line
     Json,
-}
-
-/// A client of one running agent.
-pub(crate) struct Client {
-    http: SocketAddr,
-    quick: ureq::Agent,
-    patient: ureq::Agent,
 }
 
 /// The reasons for a missing answer.
@@ -87,20 +82,9 @@ impl Printed {
     }
 }
 
-impl ClientOptions {
-    pub(crate) fn client(&self) -> Client {
-        // The agent is on this host.
-        let common = || {
-            ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).proxy(None)
-        };
-        let quick = common().timeout_global(Some(ANSWER_WITHIN)).build();
-        let patient = common()
-            .timeout_connect(Some(ANSWER_WITHIN))
-            .timeout_recv_response(Some(ANSWER_WITHIN))
-            .timeout_per_read(Some(SILENCE))
-            .build();
-        Client { http: self.http, quick: quick.into(), patient: patient.into() }
-    }
+/// Returns the settings of all requests. The agent is on this host.
+fn requests() -> ConfigBuilder<AgentScope> {
+    ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).proxy(None)
 }
 
 type Answer = ureq::http::Response<ureq::Body>;
@@ -113,7 +97,8 @@ impl Client {
 
     /// Sends a GET request and returns the parsed answer.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, NoAnswer> {
-        let answer = self.quick.get(self.url(path)).call();
+        let agent = requests().timeout_global(Some(ANSWER_WITHIN)).build().new_agent();
+        let answer = agent.get(self.url(path)).call();
         object(accepted(answer)?)
     }
 
@@ -132,7 +117,11 @@ impl Client {
 
     /// Opens a stream that the agent never ends by itself.
     pub(crate) fn follow(&self, path: &str) -> Result<BodyReader<'static>, NoAnswer> {
-        let answer = self.patient.get(self.url(path)).call();
+        let patient = requests()
+            .timeout_connect(Some(ANSWER_WITHIN))
+            .timeout_recv_response(Some(ANSWER_WITHIN))
+            .timeout_per_read(Some(SILENCE));
+        let answer = patient.build().new_agent().get(self.url(path)).call();
         Ok(accepted(answer)?.into_body().into_reader())
     }
 

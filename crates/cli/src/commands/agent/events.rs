@@ -2,7 +2,6 @@
 //!
 //! A separate thread prints, so that a slow reader never delays an election.
 
-use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use hustings_agent::{Leadership, clock};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::Started;
 use crate::failure::print;
 
 /// The time that the last lines may take to print.
@@ -39,16 +39,11 @@ impl Events {
     }
 
     /// Prints the event that the member is up.
-    pub(super) fn up(
-        &self,
-        member: &str,
-        address: SocketAddr,
-        http: Option<SocketAddr>,
-        metrics: Option<SocketAddr>,
-    ) {
+    pub(super) fn up(&self, member: &str, started: &Started) {
+        let Started { agent, http, metrics } = started;
         self.printer().print(&json!({
-            "time_ns": clock::now().0, "member": member, "up": true, "address": address,
-            "http": http, "metrics": metrics,
+            "time_ns": clock::now().0, "member": member, "up": true,
+            "address": agent.handle().address(), "http": http, "metrics": metrics,
         }));
     }
 

@@ -10,22 +10,20 @@ use super::options::{WakeUp, show_wake, wake_up};
 use super::{chapter, schedule};
 use crate::elections::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Setup, values};
+use crate::options::{Setup, SignedArg, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
 
 /// The options of `suppression`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct SuppressionOptions {
     /// The number of members in the group: 2 to 10000000
-    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
-          value_parser = values::whole(2..=10_000_000_u32))]
+    #[arg(long, value_name = "N", default_value = "100",
+          number = values::whole(2..=10_000_000_u32))]
     members: u32,
 
     /// T_S: every member that speaks does so within this time
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::duration,
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", signed = values::duration)]
     suppress_interval: Duration,
 
     /// The distribution of wake-ups within T_S: uniform; late, with a density like e^(LAMBDA
@@ -76,16 +74,14 @@ impl Described for Suppressing {
 
 /// The options of `announce-listen`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct AnnounceListenOptions {
     /// The number of members in the group: 2 to 10000000. Time grows with the square of N
-    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
-          value_parser = values::whole(2..=10_000_000_u32))]
+    #[arg(long, value_name = "N", default_value = "100",
+          number = values::whole(2..=10_000_000_u32))]
     members: u32,
 
     /// T_A: the interval between the announcements of each member
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::some_time,
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", signed = values::some_time)]
     announce_interval: Duration,
 
     /// T_L: the time without a message after which a member takes the best one to be gone: never

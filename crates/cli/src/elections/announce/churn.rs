@@ -6,7 +6,7 @@ use hustings_protocol::announce::Repeat;
 use hustings_sim::trial::Churn;
 
 use crate::failure::Failure;
-use crate::options::{name_of, values};
+use crate::options::{SignedArg, name_of, values};
 use crate::report::Parameters;
 
 /// The default absence of a member that went away, in announce intervals.
@@ -25,8 +25,7 @@ pub(super) struct ChurnOptions {
 
     /// The absence of a member that went by --churn. Then it comes back as a late joiner, so that
     /// the group keeps its size. Default: 10 announce intervals
-    #[arg(long, value_name = "DURATION", value_parser = values::duration, requires = "churn",
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", signed = values::duration, requires = "churn")]
     absence: Option<Duration>,
 }
 

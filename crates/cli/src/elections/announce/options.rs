@@ -14,7 +14,7 @@ use super::chapter;
 use super::churn::{self, ChurnOptions};
 use crate::elections::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Named, Setup, name_of, one_of, values};
+use crate::options::{Named, Setup, SignedArg, name_of, one_of, values};
 use crate::report::{Parameters, sentence_of};
 use crate::simulation::Simulation;
 
@@ -24,12 +24,11 @@ const MISS: f64 = 1e-3;
 
 /// The options that LE-A, LE-S and LE-M share.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct AnnounceOptions {
     /// The number of members in the group: 2 to 10000000. If all announce themselves at once (T_S =
     /// 0), time grows with the square of N
-    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
-          value_parser = values::whole(2..=10_000_000_u32))]
+    #[arg(long, value_name = "N", default_value = "100",
+          number = values::whole(2..=10_000_000_u32))]
     members: u32,
 
     /// The set of defaults for the other options. With field rules every member hears every
@@ -40,13 +39,11 @@ pub(crate) struct AnnounceOptions {
     /// T_S: a member announces itself within this time after it starts or misses its leader, unless
     /// it hears of a better one first. Default: 1s, for `announce` 0s; with --rules field half the
     /// announce interval
-    #[arg(long, value_name = "DURATION", value_parser = values::duration,
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", signed = values::duration)]
     suppress_interval: Option<Duration>,
 
     /// T_A: the interval between a leader's announcements
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::some_time,
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", signed = values::some_time)]
     announce_interval: Duration,
 
     /// T_L: the time without a message after which a member takes its leader to be gone: never
@@ -68,8 +65,7 @@ pub(crate) struct AnnounceOptions {
 
     /// The number of leaders to elect: the best K keep announcing themselves, and all members name
     /// the best
-    #[arg(long, value_name = "K", default_value = "1", allow_negative_numbers = true,
-          value_parser = values::whole(1..=10_000_000_u32))]
+    #[arg(long, value_name = "K", default_value = "1", number = values::whole(1..=10_000_000_u32))]
     leaders: u32,
 
     /// The way in which a member without a leader looks for one. Default: announce;
@@ -79,14 +75,12 @@ pub(crate) struct AnnounceOptions {
 
     /// The time that a member waits for a leader's answer to its query. Default: 2.5 x the mean
     /// delay
-    #[arg(long = "patience", value_name = "DURATION", value_parser = values::some_time,
-          allow_hyphen_values = true)]
+    #[arg(long = "patience", value_name = "DURATION", signed = values::some_time)]
     election_timeout: Option<Duration>,
 
     /// The number of queries to a silent leader before T_L is over and the leader counts as gone.
     /// Default: 0; 8 with --rules field
-    #[arg(long, value_name = "N", value_parser = values::whole(0..=100_u32),
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", signed = values::whole(0..=100_u32))]
     asks: Option<u32>,
 
     /// The time at which a leader corrects a worse member that announces itself. Default: at-next;

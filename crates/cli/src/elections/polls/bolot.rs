@@ -9,19 +9,18 @@ use hustings_theory::council::Loss;
 use super::{ReplyOptions, hosts, with_loss};
 use crate::elections::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Setup, require_closed_form, values};
+use crate::options::{Setup, SignedArg, require_closed_form, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
 
 /// The options of `bolot`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct BolotOptions {
     /// The number of hosts: 1 to 10^9; the centre does not know it. Each host has a random key of
     /// 16 bits. In the first round the hosts reply whose key equals the centre's. In each further
     /// round one bit less has to be equal, until a reply arrives
-    #[arg(long, value_name = "N", default_value = "10000", allow_negative_numbers = true,
-          value_parser = values::whole(1..=1_000_000_000_u64))]
+    #[arg(long, value_name = "N", default_value = "10000",
+          number = values::whole(1..=1_000_000_000_u64))]
     members: u64,
 
     #[command(flatten)]
