@@ -92,21 +92,12 @@ impl Simulation {
             .with("detect", values::show_detection(trial.detection))
             .with("until", (trial.limit - Instant::START).to_string())
             .with("scenario", scenario.as_ref().map(|path| path.display().to_string()));
-        self.report(described, &trial, own)
-    }
-
-    /// Executes all runs of `study`, and prints the report.
-    pub(crate) fn conduct(
-        &self,
-        described: &impl Described,
-        study: &impl Study,
-    ) -> Result<(), Failure> {
-        self.report(described, study, Parameters::default())
+        self.conduct(described, &trial, own)
     }
 
     /// Records the first run if `--trace` asks for it, executes all runs and prints the report.
     /// `own` tells of the study what the election does not.
-    fn report(
+    pub(crate) fn conduct(
         &self,
         described: &impl Described,
         study: &impl Study,

@@ -439,14 +439,15 @@ impl Described for Council {
         simulation.require_no_script()?;
         let CouncilOptions { replies, keeping, .. } = &self.options;
         let (election, most_rounds) = (self.election, replies.max_rounds);
+        let own = Parameters::default();
         if !replies.is_by_hosts(self.needs_hosts(), simulation)? {
             let poll = Poll::Council { election, most_rounds };
-            return simulation.conduct(self, &Tallies::new(poll));
+            return simulation.conduct(self, &Tallies::new(poll), own);
         }
         let config = hosts::of_council(self, simulation.setup.conditions.mean_delay())?;
         let trial = hosts::trial(election.members, config, election.loss, most_rounds)?;
         if !keeping.is_kept() {
-            return simulation.conduct(self, &Tallies::new(Poll::Hosts(trial)));
+            return simulation.conduct(self, &Tallies::new(Poll::Hosts(trial)), own);
         }
         if simulation.is_traced() {
             return Err(Failure::usage(
@@ -454,6 +455,6 @@ impl Described for Council {
                  the two out",
             ));
         }
-        simulation.conduct(self, &Stays::new(keeping.stay(trial)))
+        simulation.conduct(self, &Stays::new(keeping.stay(trial)), own)
     }
 }

@@ -1,7 +1,6 @@
 //! The probabilistic election by Gupta, van Renesse and Birman.
 
 use clap::{Args, ValueEnum};
-use hustings_protocol::Duration;
 use hustings_protocol::probabilistic::{
     Config, GroupSize, Introduction, LastRound, Recall, ReplyRule, Strategy,
 };
@@ -259,7 +258,11 @@ impl Probabilistic {
     /// Checks that times in a run do not overflow.
     fn require_time(&self, config: &Config) -> Result<(), Failure> {
         let hop = config.hop.as_secs_f64();
-        let round = |k: u32| hop * (f64::from(k) * 1.5 + 4.0) + hesitation(config);
+        let hesitation = match config.recall {
+            Recall::Delay => config.hesitation.as_secs_f64(),
+            Recall::Hash | Recall::All => 0.0,
+        };
+        let round = |k: u32| hop * (f64::from(k) * 1.5 + 4.0) + hesitation;
         let longest: f64 = self.strategy.ks(self.options.members.into()).map(round).sum();
         let limit = LONGEST_RUN.as_secs_f64();
         if longest <= limit {
@@ -368,7 +371,8 @@ impl Described for Probabilistic {
 
     fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
         simulation.require_no_script()?;
-        simulation.conduct(self, &Rounds::new(self.trial(&simulation.setup)?))
+        let study = Rounds::new(self.trial(&simulation.setup)?);
+        simulation.conduct(self, &study, Parameters::default())
     }
 }
 
@@ -377,13 +381,6 @@ fn rounded_up(number: f64) -> String {
     let digits = (-number.log10().floor()).max(0.0) as usize;
     let scale = 10_f64.powi(digits as i32);
     format!("{:.digits$}", (number * scale).ceil() / scale)
-}
-
-fn hesitation(config: &Config) -> f64 {
-    match config.recall {
-        Recall::Delay => Duration::as_secs_f64(config.hesitation),
-        Recall::Hash | Recall::All => 0.0,
-    }
 }
 
 /// Returns the smallest K with which a round succeeds with probability `target`.

@@ -132,19 +132,6 @@ impl RingElection {
             Order::Ascending => Err(no_closed_form("for --order ascending")),
         }
     }
-
-    /// Checks that memory has room for the lists of all initiators.
-    fn require_room_for_lists(&self) -> Result<(), Failure> {
-        let (members, starters) = (self.circle.members, self.circle.starters());
-        let most = MOST_LIST_ENTRIES / u64::from(members);
-        if starters <= most {
-            return Ok(());
-        }
-        Err(Failure::Usage(format!(
-            "--initiators {starters} would send that number of lists of up to {members} members \
-             at once: choose from 1 to {most}"
-        )))
-    }
 }
 
 impl Described for RingElection {
@@ -217,7 +204,14 @@ impl Described for RingElection {
             Rule::ChangRoberts => Initiator::Participates,
             Rule::Literal => Initiator::Literal,
             Rule::Modified => {
-                self.require_room_for_lists()?;
+                let (members, starters) = (ring.members, ring.starters());
+                let most = MOST_LIST_ENTRIES / u64::from(members);
+                if starters > most {
+                    return Err(Failure::Usage(format!(
+                        "--initiators {starters} would send that number of lists of up to \
+                         {members} members at once: choose from 1 to {most}"
+                    )));
+                }
                 let config = modified_ring::Config { reports, election_timeout };
                 return simulation.elect(self, ModifiedRing { ring, config });
             }

@@ -360,6 +360,7 @@ impl Described for Wagner {
 
     fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
         simulation.require_no_script()?;
-        simulation.conduct(self, &Draws::new(self.trial(&simulation.setup)?))
+        let study = Draws::new(self.trial(&simulation.setup)?);
+        simulation.conduct(self, &study, Parameters::default())
     }
 }

@@ -74,6 +74,6 @@ impl Described for Bolot {
         } else {
             Poll::Masks { members, loss, most_rounds }
         };
-        simulation.conduct(self, &Tallies::new(poll))
+        simulation.conduct(self, &Tallies::new(poll), Parameters::default())
     }
 }
