@@ -141,7 +141,7 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
         return Ok(());
     };
     let started = started?;
-    let mut events = prints_events.then(Events::begin);
+    let events = prints_events.then(Events::begin);
     if let Some(events) = &events {
         events.up(&config.name, &started);
     }
@@ -150,7 +150,7 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
     tokio::select! {
         ended = agent.ended() => return ended.map_err(Failure::failed),
         () = signals.next() => {}
-        () = events::nobody_reads(&mut events) => {}
+        () = events::nobody_reads(events.as_ref()) => {}
     }
     tracing::info!("stopping: sending a goodbye");
     let goodbye = async {
@@ -217,7 +217,7 @@ fn announce(config: &AgentConfig, started: &Started) {
 pub(super) fn report_changes(handle: &Handle, events: Option<&Events>) -> JoinSet<()> {
     let mut reporters = JoinSet::new();
     for mut watched in handle.groups().iter().filter_map(|group| handle.watch(group)) {
-        let printer = events.map(Events::printer);
+        let printer = events.map(|it| it.printer.clone());
         reporters.spawn(async move {
             while watched.changed().await.is_ok() {
                 let leadership = watched.borrow_and_update().clone();
