@@ -4,10 +4,10 @@ use clap::Args;
 use hustings_agent::counters::Counters;
 use hustings_agent::group::health::in_words as span_in_words;
 use hustings_agent::group::{Measured, PartialViewStatus, PeerStatus, TenureStatus};
-use hustings_agent::{AgentStatus, CouncilStatus, GroupStatus};
+use hustings_agent::{AgentStatus, CouncilStatus, GroupStatus, Mode};
 use hustings_protocol::{Duration, Instant};
 
-use super::agent::client::{Client, Printed, in_words, mode_in_words};
+use super::agent::client::{Client, Printed, in_words};
 use crate::failure::Failure;
 
 /// Print the leaders, as the agent of this host sees them
@@ -51,7 +51,14 @@ fn describe(group: &GroupStatus, now: Instant) -> String {
     let health = &group.health;
     text += &format!("  health    {}: {}\n", health.level.name(), health.summary);
     if elects {
-        text += &format!("  mode      {}\n", mode_in_words(leadership.mode));
+        text += match leadership.mode {
+            Mode::Advisory => {
+                "  mode      advisory: two members may both act as leader for a while\n"
+            }
+            Mode::Fenced => {
+                "  mode      fenced: at most one member leads, and each tenure has a higher fence\n"
+            }
+        };
     }
     // Followers are silent, so this is not a list of the group.
     let heard_of: Vec<String> = group.peers.iter().map(|it| peer(it, now)).collect();

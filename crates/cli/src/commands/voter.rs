@@ -14,7 +14,7 @@ use hustings_fence::slots::OpenError;
 use hustings_protocol::Duration;
 use hustings_protocol::tenure::{Durable, counter};
 
-use self::voter_query::{Answers, voter_query};
+use self::voter_query::{Answers, Unproven, voter_query};
 use super::agent::runtime;
 use crate::failure::{Failure, print, say};
 use crate::options::agent_options::AgentOptions;
@@ -340,8 +340,16 @@ impl Init {
         if let Some(other) = &told.another {
             return Err(Failure::Failed(other.in_words(group, &local.quorum.voters)));
         }
-        if let Some(unproven) = &told.unproven {
-            return Err(Failure::Failed(unproven.in_words(group)));
+        // A replayed recording can only keep a voter from beginning.
+        if let Some(Unproven { member, fence, address }) = &told.unproven {
+            return Err(Failure::Failed(format!(
+                "`{member}` of group `{group}` sends from {address} that it holds tenure with \
+                 fence {fence}, but it has not answered that it runs. If it runs, the group is \
+                 not new: let UDP pass between this host and that address, and stop every member \
+                 before you begin a new era. If it does not run, an old recording of it is being \
+                 replayed: stop the replay, or give all members another key. Then run this \
+                 command again"
+            )));
         }
         let Some(era) = self.era else {
             return match told.promised().find(|(_, counter)| *counter > 0) {

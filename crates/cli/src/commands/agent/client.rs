@@ -247,14 +247,6 @@ pub(crate) fn in_words(leadership: &Leadership) -> String {
     }
 }
 
-/// The word for a leadership mode.
-pub(crate) fn mode_in_words(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Advisory => "advisory: two members may both act as leader for a while",
-        Mode::Fenced => "fenced: at most one member leads, and each tenure has a higher fence",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};

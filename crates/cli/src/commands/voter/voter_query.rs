@@ -51,9 +51,9 @@ impl Answers {
 
 /// A member that claims tenure and has not proven that it runs.
 pub(super) struct Unproven {
-    member: String,
-    fence: u64,
-    address: SocketAddr,
+    pub(super) member: String,
+    pub(super) fence: u64,
+    pub(super) address: SocketAddr,
 }
 
 /// A member that uses another list of voters, or a store.
@@ -129,21 +129,6 @@ pub(super) async fn voter_query(
     let holder = leaderships.find_map(|it| Some((it.leader?.name, it.fence?)));
     agent.abort().await; // it was not a member, so no goodbye is due
     Ok(Answers { voters, holder, another, unproven, under_other_keys })
-}
-
-impl Unproven {
-    /// Explains why nothing begins while a member claims tenure. A replayed recording can only keep
-    /// a voter from beginning.
-    pub(super) fn in_words(&self, group: &str) -> String {
-        let Self { member, fence, address } = self;
-        format!(
-            "`{member}` of group `{group}` sends from {address} that it holds tenure with fence \
-             {fence}, but it has not answered that it runs. If it runs, the group is not new: \
-             let UDP pass between this host and that address, and stop every member before you \
-             begin a new era. If it does not run, an old recording of it is being replayed: stop \
-             the replay, or give all members another key. Then run this command again"
-        )
-    }
 }
 
 impl Other {
