@@ -38,26 +38,7 @@ pub(crate) struct AgentCommand {
     die_with_parent: bool,
 }
 
-const AFTER_HELP: &str = "\
-Options go before the environment, the environment before the file, the file before
-defaults. Without a file, --group is enough on one host. Beyond one host a key is
-required, the same on every member: `hustings keys generate`.
-
-On TERM or INT the agent sends a goodbye, so that the others elect at once, and exits with
-code 0. On a second signal it exits without a goodbye.
-
---events prints {\"time_ns\", \"member\", \"up\": true, \"address\", \"http\", \"metrics\"} first, then
-{\"time_ns\", \"member\", \"group\", \"leader\": NAME or null, \"leads\", \"fence\": N or
-null, \"changes\"}. Times are nanoseconds on this host's boot clock.
-
---trace records every message, timer, change of view and outcome, in the format of
-`hustings sim --trace` but with identities in place of numbers. `hustings trace` merges the
-files of a group. A full disk ends the record, not the agent.
-
-Examples:
-  hustings agent --config hustings.toml
-  hustings agent --group web --name alpha --bind 127.0.0.1:0
-  hustings agent --config hustings.toml --trace web.jsonl";
+const AFTER_HELP: &str = include_str!("agent_help.txt").trim_ascii_end();
 
 impl AgentCommand {
     pub(super) fn run(self) -> Result<(), Failure> {

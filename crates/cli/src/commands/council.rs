@@ -181,51 +181,7 @@ fn guess(text: &str) -> Result<HostCount, String> {
     }
 }
 
-const AFTER_HELP: &str = "\
-Every agent of the group is a host, unless its file has council = \"off\". It needs no other
-setting. Run hosts that elect no leader with --protocol none: they send nothing until the centre
-calls. The centre takes no part in the group's election, so --protocol, --voters and the options
-that belong to them have no effect here: the centre warns of them. If the hosts have a partial view
-(each knows a few others) and no multicast, the centre needs --view and --join as well.
-
-The number of hosts is unknown. The centre begins with --max-guess, far above it. Few hosts or none
-reply, and the centre lowers its estimate until L to U have replied. A restarted centre does the
-same once --lease is over and all earlier seats have ended. It never asks for more replies than it
-can take.
-
-A host that crashes or is cut off loses its seat after --lease, and the centre recruits hosts for
-the empty seats only. A group has one centre. If two run, hosts obey the one that was started
-later, and the other exits with code 1.
-
-The centre prints a line for each change of the council. As text it lists the seated hosts. As JSON
-it is one object, {\"group\", \"centre\", \"session\", \"chambers\": [{\"class\", \"least\", \"most\", \"seats\":
-[{\"place\", \"member\": {\"name\", \"id\", \"address\"}, \"since\", \"heard\", \"confirmed\", \"lease\"}]}],
-\"is_settled\", \"rounds\", \"replies\", \"late\", \"peak_replies\", \"changes\", \"gives_way_to\",
-\"held_elsewhere\", \"awaits\"}. Times are nanoseconds on this host's boot clock.
-
-With --public-coin the hosts' coins follow from the given text, which you publish before. The JSON
-object then has \"record\": the calls of the centre in each round, and the hosts that replied. Anyone
-with the line, the names of the hosts and the options of the centre can check the draw with --check
-and --hosts. Exit codes of the check:
-  0  the seated hosts were drawn, and this is proved; it prints the names of the council
-  1  something is wrong
-  2  a file cannot be read
-  3  nothing is wrong, but nothing is proved. Notes name the reasons:
-     - hosts that had to reply, or were elected, are missing
-     - replies came late, as the centre says
-     - hosts have missed calls, as their replies alone say
-     - seats were filled later, and only the centre says that they were empty
-     - lines with the same rounds have different seats
-     - the record is full
-Keep all lines: one line may not be enough if a whole council was lost or a class has no council
-yet. If there are classes, each line of --hosts has a name and its class.
-
-On TERM or INT the centre releases all seats and exits with code 0.
-
-Examples:
-  hustings council --seats 4..8 --group fleet --key-file fleet.key
-  hustings council --seats 5..5 --config hustings.toml --once --format json
-  hustings council --seats 4..8,1..2 --group fleet --algorithm choice --max-guess 1000000";
+const AFTER_HELP: &str = include_str!("council_help.txt").trim_ascii_end();
 
 impl CouncilCommand {
     pub(super) fn run(self) -> Result<(), Failure> {

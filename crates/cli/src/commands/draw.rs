@@ -83,31 +83,7 @@ enum DrawCommand {
     Verify(verify::Verify),
 }
 
-const AFTER_HELP: &str = "\
-Every member runs this command with the same ring file:
-
-  draw = \"rotating chair\"          # the subject of the draw
-  number = 7                       # each number is drawn once
-  respond_within = \"10s\"           # longer silence is a fault [default: 10s]
-  # direction = \"clockwise\"        # for 3 members [default: both-ways, for 4 or more]
-  # compare = \"strict\"             # [default: nonstrict]
-  # stall_limit = 40               # this number of equal stages in a row is a fault
-  [[member]]                       # one entry per member, clockwise
-  name = \"alpha\"
-  address = \"alpha.example.org:7500\"
-  key = \"64 digits, as `hustings draw keygen` printed them\"
-
-The draw begins when all members are connected. The leader counts when all members have signed
-the same one: exit code 0. After a fault there is no leader, and the command prints the fault it
-noticed: exit code 1. If signatures are missing, the draw is open: exit code 1. The missing
-signatures can be shown later, and then that leader counts. Hold no other draw before every
-member that has not signed has handed in its transcript, or all members have declared this draw
-void.
-
-No member draws twice under one number: a mark in the directory KEY.drawn records each draw
-that this member took part in. A copy of the key elsewhere does not know these marks. Only the
-people who hold the draw can agree on a new number. Keep the transcript: `hustings draw verify`
-combines several of them to find the cause of a fault.";
+const AFTER_HELP: &str = include_str!("draw_help.txt").trim_ascii_end();
 
 impl Draw {
     pub(super) fn run(self) -> Result<(), Failure> {

@@ -37,16 +37,7 @@ pub(crate) struct Reproduce {
     format: VerdictFormat,
 }
 
-const HELP: &str = "\
-Each claim is compared with measurements of the protocols in the simulator. The
-verdict is computed: holds, holds with correction, or does not hold. A claim
-that does not hold is a result, not a failure. The exit code is 1 if an
-experiment could not be run, or if a verdict differs from the recorded one.
-
-Examples:
-  hustings reproduce --quick
-  hustings reproduce R4 R12
-  hustings reproduce --out reproduced";
+const HELP: &str = include_str!("reproduce_help.txt").trim_ascii_end();
 
 /// The output formats of the verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -72,44 +72,7 @@ impl Then {
     }
 }
 
-const AFTER_HELP: &str = "\
-Leadership is fenced with --voters, --etcd or --postgres, and advisory without them.
-
-hustings run starts the command when this member has led for --settle, with HUSTINGS_GROUP and
-HUSTINGS_LEADER in its environment. It stops the command (TERM, then KILL) when the member no
-longer leads. TERM and INT are passed to the command and end `hustings run` with the command's exit
-code. After these signals, and after `hustings step-down`, the command has ended before another
-member leads. The command gets no HUSTINGS_ variables other than these and HUSTINGS_FENCE, and has
-the same limit on open files that `hustings run` was started with.
-
-Processes that the command has started outlive it, or outlive a killed `hustings run`, by no more
-than the time that it takes to kill them. Two processes ensure this, hustings-warden and
-hustings-guard. If one of them is killed, the other kills the command with all processes that it
-started, and --at-end says what follows. If both are killed, `hustings run` does it. A stopped
-(STOP) watcher is continued within four seconds, and a hung one is killed within nine. A command
-that is stopped for five seconds is killed. Two kinds of process are out of their reach: those that
-have gained privileges, and those that another program started on behalf of the command.
-
-Fenced: the command runs only under tenure and is killed before its tenure ends, even if
-`hustings run` is stopped or hangs. It finds its fence in HUSTINGS_FENCE: make the resources that
-it writes to refuse lower fences. hustings-guard, `hustings run` or hustings-warden kills the
-command a tenth of its tenure (400 ms at most) before the end. On a host so busy that this takes
-longer, or if all three are stopped (STOP), the command runs on, and only the fence protects.
-If tenure cannot be renewed, the command gets TERM before that: an eighth of --ttl earlier, or
---grace if that is less. Voters or a store that are unreachable for two fifths of --ttl end no
-command. If `hustings run` is killed, tenure from voters is released once no process of the
-command is left; tenure from a store expires.
-
-Advisory: two hosts may both run the command for a while. Use it only for work that two hosts
-may do at once without harm.
-
-Exit codes: the command's own; 128 + n if signal n ended it; 126 if it cannot be executed,
-127 if there is no such command, both found before this member takes part; 125 if a process of
-the command may still run; 2 for a wrong option.
-
-Examples:
-  hustings run --group backup --key-file /etc/hustings.key -- /usr/local/bin/backup --loop
-  hustings run --group demo --bind 127.0.0.1:0 --name a -- sleep 1000";
+const AFTER_HELP: &str = include_str!("run_help.txt").trim_ascii_end();
 
 impl Run {
     pub(super) fn run(self) -> Result<(), Failure> {

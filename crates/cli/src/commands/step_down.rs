@@ -35,22 +35,7 @@ pub(crate) struct StepDown {
     agent: Client,
 }
 
-const AFTER_HELP: &str = "\
-Only root and the user who runs the agent may do this: the command goes to the agent's Unix socket.
-The agent's HTTP interface gives its path. A member that does not lead refuses and names the
-leader. A member that is already out of elections accepts: the new time replaces the old one, and
-the answer shows how much of the old one was left.
-
-The command ends when the agent has stepped down. If the agent belongs to `hustings run`, it first
-stops its own command, which takes at most --grace.
-
-With --to, the command ends when the named member has tenure. The agent refuses, and gives up
-nothing, if it knows no member of that name or has no tenure from voters to transfer. If the named
-member does not confirm its tenure within half the ttl (and 250 ms at least), for example because
-it is down, the member that the election names gets the next tenure.
-
-Exit codes: 0, done; 1, refused, or no agent answered, or the member of --to did not confirm its
-tenure in time; 2, wrong usage.";
+const AFTER_HELP: &str = include_str!("step_down_help.txt").trim_ascii_end();
 
 /// The time after which the command explains what it waits for.
 const TELL_AFTER: StdDuration = StdDuration::from_secs(1);

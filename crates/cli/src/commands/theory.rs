@@ -15,17 +15,7 @@ pub(crate) struct Theory {
     protocol: Choice<NoOptions>,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  hustings theory chang-roberts --members 1000 --initiators all
-  hustings theory bully --members 50 --crashed-leader --format json
-  hustings theory suppress --members 1000000 --loss 0.4 --listen-interval 3s
-  hustings theory probabilistic --members 10000 --target-success 0.999 --view 0.4 --loss 0.1
-  hustings theory council --seats 4..8 --algorithm choice --estimate aggressive
-  hustings theory wagner --members 25 --compare strict
-
-The options are those of `hustings sim`, so that the same command line serves
-both.";
+const EXAMPLES: &str = include_str!("theory_help.txt").trim_ascii_end();
 
 /// Closed forms have no options of their own.
 #[derive(Debug, Args)]

@@ -83,30 +83,7 @@ fn within(text: &str) -> Result<Duration, String> {
     }
 }
 
-const AFTER_HELP: &str = "\
-A voter keeps its promises on disk, so that it keeps its word after a restart. An empty disk does
-not mean that there are no promises: they may be lost. A voter without its file therefore does not
-vote until an operator says what happened:
-
-  --new         nothing was lost: this group has never had a leader
-  (no option)   this voter's disk was lost or is damaged: the command asks the other voters for
-                their promises, a majority of all voters must answer, and this voter begins far
-                above them. Also if the leader's log says that this voter was left behind: then
-                it continues where the others are
-  --era N       a majority of the disks was lost for good, or the counters of an era are used up.
-                Stop every member of the group, run this command on every voter with the same N,
-                one above the last era, then start the members. Fences continue above those of
-                all earlier eras, but the grants of the lost voters are forgotten: make sure that
-                no work runs under an old tenure before you start
-
-The agent of this member must not run during this command. Messages under another key cannot be
-read: the command warns if it receives any. If multicast is off, it reaches only the members that
---join leads to, or that have this member in their own --join.
-
-Examples:
-  hustings voter init --config hustings.toml --new
-  hustings voter init --config hustings.toml
-  hustings voter init --config hustings.toml --era 2";
+const AFTER_HELP: &str = include_str!("voter_help.txt").trim_ascii_end();
 
 impl Voter {
     pub(super) fn run(self) -> Result<(), Failure> {

@@ -27,25 +27,7 @@ pub(super) struct Verify {
     format: Printed,
 }
 
-const AFTER_HELP: &str = "\
-A transcript counts if every signature in it fits and its holder signed all of it. Each
-finding is one of four kinds:
-  proven      by signatures of the member itself
-  unanswered  concerns members whose transcripts are missing: these could settle it
-  either      one member's word against that of its neighbour, or the link between them
-              failed; silence is never proven
-  open        it happened, and the transcripts do not show which member caused it
-
-Signatures of all members under one leader count whenever they are shown, even if no member
-had all of them when the draw ended. A signature from one sitting of a draw does not count
-in another sitting.
-
-If there is no leader, the report gives the times of each member's draw by that member's
-own clock. These times prove nothing: compare them with other logs.
-
-Exit codes: 0, all members have signed the same leader, and the transcripts that count show
-nothing wrong; transcripts that do not count are named and change nothing. 2, wrong usage, or
-a file cannot be read. 1, otherwise.";
+const AFTER_HELP: &str = include_str!("verify_help.txt").trim_ascii_end();
 
 impl Verify {
     pub(super) fn run(self) -> Result<(), Failure> {
