@@ -11,7 +11,6 @@ mod wagner;
 use clap::{Args, Subcommand};
 use hustings_protocol::Duration;
 use hustings_protocol::config::Reports;
-use hustings_sim::Conditions;
 use hustings_theory::announce::Variant;
 
 use crate::failure::Failure;
@@ -29,9 +28,9 @@ use wagner::WagnerOptions;
 
 /// An election by one protocol with all options settled, as the command line presents it.
 pub(crate) trait Described {
-    /// Returns the conditions that the election's own options leave of the given ones.
-    fn conditions(&self, given: Conditions) -> Conditions {
-        given
+    /// The loss of unicasts, if the election's own options set it.
+    fn reply_loss(&self) -> Option<f64> {
+        None
     }
 
     /// All settings, for the record.
@@ -191,7 +190,8 @@ impl<E: Args, O: Args> With<E, O> {
         let Self { election, common, own } = self;
         let mut setup = common.setup(protocol);
         let election = settle(election, &setup)?;
-        setup.conditions = election.conditions(setup.conditions);
+        let unicast_loss = &mut setup.conditions.network.unicast_loss;
+        *unicast_loss = election.reply_loss().unwrap_or(*unicast_loss);
         Ok(Settled { election: Box::new(election), setup, experiment: common.experiment, own })
     }
 }

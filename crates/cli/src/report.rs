@@ -84,15 +84,14 @@ fn object<T: Serialize>(fields: &[(String, T)]) -> Value {
 /// any run has empty fields. With a value in a single run, the fields of the confidence interval
 /// are empty.
 fn csv(findings: &Findings) -> String {
-    let mut rows: Vec<String> = match findings {
-        Findings::Measured { metrics, .. } => metrics.iter().map(csv_row).collect(),
-        Findings::Computed(ClosedForm { values, .. }) => {
-            values.iter().map(|(name, value)| format!("{name},{value}")).collect()
+    let (header, mut rows): (&str, Vec<String>) = match findings {
+        Findings::Measured { metrics, .. } => {
+            ("metric,mean,ci95_low,ci95_high,min,max", metrics.iter().map(csv_row).collect())
         }
-    };
-    let header = match findings {
-        Findings::Measured { .. } => "metric,mean,ci95_low,ci95_high,min,max",
-        Findings::Computed(_) => "metric,value",
+        Findings::Computed(ClosedForm { values, .. }) => {
+            let row = |(name, value): &(String, f64)| format!("{name},{value}");
+            ("metric,value", values.iter().map(row).collect())
+        }
     };
     rows.insert(0, header.to_owned());
     rows.join("\n") + "\n"

@@ -106,10 +106,7 @@ impl Described for Bully {
     }
 
     fn sentence(&self) -> String {
-        let best = match self.best {
-            Best::Up => "",
-            Best::Down => ", the best is down",
-        };
+        let best = if self.best == Best::Down { ", the best is down" } else { "" };
         let starts = match self.initiator {
             BullyInitiator::Lowest => "the lowest starts",
             BullyInitiator::SecondHighest => "the second-highest starts",

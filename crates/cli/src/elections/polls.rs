@@ -8,7 +8,6 @@ mod terms;
 
 use clap::{Args, ValueEnum};
 use hustings_protocol::council::{self as protocol, Search};
-use hustings_sim::Conditions;
 use hustings_sim::trial::{Poll, Stays, Tallies};
 use hustings_theory::council::optimum::{best_c, robust_c, uncertain};
 use hustings_theory::council::rules::in_theory;
@@ -167,12 +166,6 @@ impl ReplyOptions {
             (Engine::PerHost, _) | (Engine::Auto, Some(_)) => Ok(true),
         }
     }
-}
-
-/// Fills in the loss of replies, which are the only unicasts.
-fn with_loss(mut given: Conditions, loss: Loss) -> Conditions {
-    given.network.unicast_loss = loss.reply;
-    given
 }
 
 /// The drawing algorithms.
@@ -375,8 +368,8 @@ impl Council {
 }
 
 impl Described for Council {
-    fn conditions(&self, given: Conditions) -> Conditions {
-        with_loss(given, self.election.loss)
+    fn reply_loss(&self) -> Option<f64> {
+        Some(self.election.loss.reply)
     }
 
     fn parameters(&self) -> Parameters {
@@ -407,10 +400,7 @@ impl Described for Council {
     fn sentence(&self) -> String {
         let CouncilOptions { algorithm, optimise, estimate, max_guess, .. } = self.options;
         let theory::Election { seats, members, c, .. } = self.election;
-        let guarded = match self.search {
-            Search::Printed => "",
-            Search::Guarded => ", guarded",
-        };
+        let guarded = if self.search == Search::Guarded { ", guarded" } else { "" };
         let knowledge = match estimate {
             Some(fall) => format!("estimate {fall} from {max_guess}{guarded}"),
             None => "number known".to_owned(),

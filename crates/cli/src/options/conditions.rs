@@ -129,10 +129,8 @@ impl Setup {
         let Conditions { network, crash, view, .. } = &self.conditions;
         let Network { unicast_loss, multicast_loss, duplicate, .. } = *network;
         let reordering = network.reordering.probability;
-        let together = match network.loss_model {
-            LossModel::Uncorrelated => "",
-            LossModel::Correlated => "correlated ",
-        };
+        let is_correlated = network.loss_model == LossModel::Correlated;
+        let together = if is_correlated { "correlated " } else { "" };
         let is_one = unicast_loss == multicast_loss;
         sentence_of([
             (true, format!("delay {}", values::show_delay(network.delay))),

@@ -205,10 +205,7 @@ fn show_farewell(farewell: Repeat) -> Value {
 impl AnnounceOptions {
     /// Settles all options for LE-A, LE-S or LE-M.
     pub(crate) fn settle(self, variant: Variant, setup: &Setup) -> Result<Announced, Failure> {
-        let usual = match variant {
-            Variant::LeM => PriorityKind::Wake,
-            _ => PriorityKind::Id,
-        };
+        let usual = if variant == Variant::LeM { PriorityKind::Wake } else { PriorityKind::Id };
         let priority = self.priority.unwrap_or(usual);
         if variant == Variant::LeM && priority != PriorityKind::Wake {
             let what = "earliest elects by --merit wake: for another merit choose suppress";
@@ -219,10 +216,7 @@ impl AnnounceOptions {
             Rules::Chapter => Config::paper(Duration::from_secs(1), self.announce_interval),
             Rules::Field => Config::field(self.announce_interval),
         };
-        let suppress = match variant {
-            Variant::LeA => Duration::ZERO,
-            _ => rules.suppress,
-        };
+        let suppress = if variant == Variant::LeA { Duration::ZERO } else { rules.suppress };
         let (best, criterion) = match priority {
             PriorityKind::Id => (u64::from(self.members) - 1, Criterion::Priority),
             PriorityKind::Wake => (u64::from(self.members) - 1, Criterion::EarliestWake),

@@ -1,12 +1,11 @@
 //! The baseline by Bolot, Turletti and Wakeman: each round compares one bit less of a key.
 
 use clap::Args;
-use hustings_sim::Conditions;
 use hustings_sim::trial::{Poll, Tallies};
 use hustings_theory::bolot::{Keys, cost};
 use hustings_theory::council::Loss;
 
-use super::{ReplyOptions, hosts, with_loss};
+use super::{ReplyOptions, hosts};
 use crate::elections::{ClosedForm, Described};
 use crate::failure::Failure;
 use crate::options::{Setup, SignedArg, require_closed_form, values};
@@ -41,8 +40,8 @@ pub(crate) struct Bolot {
 }
 
 impl Described for Bolot {
-    fn conditions(&self, given: Conditions) -> Conditions {
-        with_loss(given, self.loss)
+    fn reply_loss(&self) -> Option<f64> {
+        Some(self.loss.reply)
     }
 
     fn parameters(&self) -> Parameters {
