@@ -11,22 +11,26 @@ mod wagner;
 use clap::{Args, Subcommand};
 use hustings_protocol::Duration;
 use hustings_protocol::config::Reports;
+use hustings_theory::announce::Variant;
 
 use crate::failure::Failure;
 use crate::options::{
-    Common, Conditions, ExperimentOptions, Named, no_closed_form, one_of, values,
+    Common, ExperimentOptions, Named, Setup, SignedArg, one_of, require_closed_form, values,
 };
 use crate::report::Parameters;
 use crate::simulation::Simulation;
+use announce::{AnnounceListenOptions, AnnounceOptions, SuppressionOptions};
+use bully::BullyOptions;
+use polls::{BolotOptions, CouncilOptions};
+use probabilistic::ProbabilisticOptions;
+use rings::{ChangRobertsOptions, ModifiedRingOptions};
+use wagner::WagnerOptions;
 
 /// An election by one protocol with all options settled, as the command line presents it.
 pub(crate) trait Described {
-    /// The protocol's name on the command line.
-    fn name(&self) -> &'static str;
-
-    /// Returns the conditions that the election's own options leave of the given ones.
-    fn conditions(&self, given: Conditions) -> Conditions {
-        given
+    /// The loss of unicasts, if the election's own options set it.
+    fn reply_loss(&self) -> Option<f64> {
+        None
     }
 
     /// All settings, for the record.
@@ -44,7 +48,7 @@ pub(crate) trait Described {
     ///
     /// # Errors
     /// If there is no closed form under these conditions.
-    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure>;
+    fn closed_form(&self, setup: &Setup) -> Result<ClosedForm, Failure>;
 
     /// Simulates the election and prints its cost.
     ///
@@ -52,6 +56,9 @@ pub(crate) trait Described {
     /// Names the setting that the simulator does not support or has no room for.
     fn simulate(&self, simulation: &Simulation) -> Result<(), Failure>;
 }
+
+/// The relative difference below which a printed value counts as equal, to allow for rounding.
+const ROUNDING: f64 = 1e-9;
 
 /// The cost of an election by its closed form.
 #[derive(Debug, Default)]
@@ -72,6 +79,30 @@ impl ClosedForm {
     fn add<const COUNT: usize>(&mut self, values: [(&str, f64); COUNT]) {
         self.values.extend(values.map(|(name, value)| (name.to_owned(), value)));
     }
+
+    /// Enters a value, or records that it is missing.
+    fn enter(&mut self, name: &'static str, value: impl Into<Option<f64>>) {
+        match value.into() {
+            Some(value) => self.add([(name, value)]),
+            None => self.missing.push(name),
+        }
+    }
+
+    /// Enters a value, and beside it the printed one if the two differ.
+    fn enter_beside(
+        &mut self,
+        name: &'static str,
+        value: impl Into<Option<f64>>,
+        printed: impl Into<Option<f64>>,
+    ) {
+        let (value, printed) = (value.into(), printed.into());
+        self.enter(name, value);
+        if let (Some(value), Some(printed)) = (value, printed)
+            && (printed - value).abs() > ROUNDING * value.abs().max(1.0)
+        {
+            self.values.push((format!("{name}_printed"), printed));
+        }
+    }
 }
 
 /// The names of the protocols, for the usage line.
@@ -81,39 +112,39 @@ pub(crate) const PROTOCOLS: &str = "chang-roberts|modified-ring|bully|announce|s
 #[derive(Debug, Subcommand)]
 pub(crate) enum Choice<O: Args> {
     /// Ring: the best identity travels once round and returns elected (Chang and Roberts)
-    ChangRoberts(With<rings::ChangRobertsOptions, O>),
+    ChangRoberts(With<ChangRobertsOptions, O>),
     /// Ring: a list of identities travels round twice and skips dead members
-    ModifiedRing(With<rings::ModifiedRingOptions, O>),
+    ModifiedRing(With<ModifiedRingOptions, O>),
     /// Every member knows every other: a member that no better member answers becomes the leader
-    Bully(With<bully::BullyOptions, O>),
+    Bully(With<BullyOptions, O>),
     /// No list of members: a member that has heard of no better one announces itself, at once
     /// (LE-A)
-    Announce(With<announce::AnnounceOptions, O>),
+    Announce(With<AnnounceOptions, O>),
     /// As announce, but each member first waits for its own time: far fewer messages, later (LE-S)
-    Suppress(With<announce::AnnounceOptions, O>),
+    Suppress(With<AnnounceOptions, O>),
     /// As suppress, but the first member to wake up wins: the fewest messages, an arbitrary leader
     /// (LE-M)
-    Earliest(With<announce::AnnounceOptions, O>),
+    Earliest(With<AnnounceOptions, O>),
     /// Baseline: a member that has heard no other by its wake-up speaks once (SUP)
-    Suppression(With<announce::SuppressionOptions, O>),
+    Suppression(With<SuppressionOptions, O>),
     /// Baseline: every member announces itself for ever (AL)
-    AnnounceListen(With<announce::AnnounceListenOptions, O>),
+    AnnounceListen(With<AnnounceListenOptions, O>),
     /// Groups of any size: a few members drawn by a hash agree on a leader and tell all others
-    Probabilistic(With<probabilistic::ProbabilisticOptions, O>),
+    Probabilistic(With<ProbabilisticOptions, O>),
     /// A few representatives out of any number of hosts: a centre multicasts, hosts draw whether to
     /// reply
-    Council(With<polls::CouncilOptions, O>),
+    Council(With<CouncilOptions, O>),
     /// Baseline of council: fewer and fewer bits of a key have to be equal, until a host replies
-    Bolot(With<polls::BolotOptions, O>),
+    Bolot(With<BolotOptions, O>),
     /// Ring of members that do not trust each other: a fair draw, or all honest members learn of a
     /// fault
-    Wagner(With<wagner::WagnerOptions, O>),
+    Wagner(With<WagnerOptions, O>),
 }
 
 /// A protocol's own options together with the shared ones.
 #[derive(Debug, Args)]
 pub(crate) struct With<E: Args, O: Args> {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Election")]
     election: E,
     #[command(flatten)]
     common: Common,
@@ -124,7 +155,7 @@ pub(crate) struct With<E: Args, O: Args> {
 /// The election that the user chose, with all options settled. `O`: the command's own options.
 pub(crate) struct Settled<O> {
     pub(crate) election: Box<dyn Described>,
-    pub(crate) conditions: Conditions,
+    pub(crate) setup: Setup,
     pub(crate) experiment: ExperimentOptions,
     pub(crate) own: O,
 }
@@ -132,19 +163,20 @@ pub(crate) struct Settled<O> {
 impl<O: Args> Choice<O> {
     /// Settles the options of the election that the user chose.
     pub(crate) fn settle(self) -> Result<Settled<O>, Failure> {
+        use Variant::{LeA, LeM, LeS};
         match self {
-            Self::ChangRoberts(with) => with.settle(rings::ChangRobertsOptions::settle),
-            Self::ModifiedRing(with) => with.settle(rings::ModifiedRingOptions::settle),
-            Self::Bully(with) => with.settle(bully::BullyOptions::settle),
-            Self::Announce(with) => with.settle(announce::AnnounceOptions::announce),
-            Self::Suppress(with) => with.settle(announce::AnnounceOptions::suppress),
-            Self::Earliest(with) => with.settle(announce::AnnounceOptions::earliest),
-            Self::Suppression(with) => with.settle(announce::SuppressionOptions::settle),
-            Self::AnnounceListen(with) => with.settle(announce::AnnounceListenOptions::settle),
-            Self::Probabilistic(with) => with.settle(probabilistic::ProbabilisticOptions::settle),
-            Self::Council(with) => with.settle(polls::CouncilOptions::settle),
-            Self::Bolot(with) => with.settle(polls::BolotOptions::settle),
-            Self::Wagner(with) => with.settle(wagner::WagnerOptions::settle),
+            Self::ChangRoberts(it) => it.settle("chang-roberts", ChangRobertsOptions::settle),
+            Self::ModifiedRing(it) => it.settle("modified-ring", ModifiedRingOptions::settle),
+            Self::Bully(it) => it.settle("bully", BullyOptions::settle),
+            Self::Announce(it) => it.settle("announce", |it, setup| it.settle(LeA, setup)),
+            Self::Suppress(it) => it.settle("suppress", |it, setup| it.settle(LeS, setup)),
+            Self::Earliest(it) => it.settle("earliest", |it, setup| it.settle(LeM, setup)),
+            Self::Suppression(it) => it.settle("suppression", SuppressionOptions::settle),
+            Self::AnnounceListen(it) => it.settle("announce-listen", AnnounceListenOptions::settle),
+            Self::Probabilistic(it) => it.settle("probabilistic", ProbabilisticOptions::settle),
+            Self::Council(it) => it.settle("council", CouncilOptions::settle),
+            Self::Bolot(it) => it.settle("bolot", BolotOptions::settle),
+            Self::Wagner(it) => it.settle("wagner", WagnerOptions::settle),
         }
     }
 }
@@ -152,16 +184,15 @@ impl<O: Args> Choice<O> {
 impl<E: Args, O: Args> With<E, O> {
     fn settle<D: Described + 'static>(
         self,
-        settle: impl FnOnce(&E, &Conditions) -> Result<D, Failure>,
+        protocol: &'static str,
+        settle: impl FnOnce(E, &Setup) -> Result<D, Failure>,
     ) -> Result<Settled<O>, Failure> {
-        let given = self.common.conditions();
-        let election = settle(&self.election, &given)?;
-        Ok(Settled {
-            conditions: election.conditions(given),
-            election: Box::new(election),
-            experiment: self.common.experiment,
-            own: self.own,
-        })
+        let Self { election, common, own } = self;
+        let mut setup = common.setup(protocol);
+        let election = settle(election, &setup)?;
+        let unicast_loss = &mut setup.conditions.network.unicast_loss;
+        *unicast_loss = election.reply_loss().unwrap_or(*unicast_loss);
+        Ok(Settled { election: Box::new(election), setup, experiment: common.experiment, own })
     }
 }
 
@@ -171,8 +202,7 @@ pub(crate) struct FaultRules {
     /// The time that a member waits for a message that is due (rings), or tolerates a leader that
     /// is not the best it knows (bully), before it calls an election again. Default: for ever, as
     /// in the sources
-    #[arg(long = "patience", value_name = "DURATION", value_parser = values::some_time,
-          allow_hyphen_values = true)]
+    #[arg(long = "patience", value_name = "DURATION", signed = values::some_time)]
     election_timeout: Option<Duration>,
 
     /// The handling of a message that contradicts a member's own view
@@ -182,7 +212,7 @@ pub(crate) struct FaultRules {
 
 impl FaultRules {
     fn parameters(self) -> Parameters {
-        Parameters::new()
+        Parameters::default()
             .with("patience", self.election_timeout.map(|span| span.to_string()))
             .with("hearsay", self.reports.name())
     }
@@ -199,10 +229,7 @@ impl FaultRules {
 
     /// Checks that no member calls an election because of a time-out.
     fn require_endless_patience(self) -> Result<(), Failure> {
-        match self.election_timeout {
-            Some(_) => Err(no_closed_form("with --patience")),
-            None => Ok(()),
-        }
+        require_closed_form(&[(self.election_timeout.is_some(), "with --patience")])
     }
 }
 

@@ -12,18 +12,9 @@ pub(crate) enum Failure {
     Usage(String),
     /// The command line was valid, but the command failed.
     Failed(String),
-    /// The user stopped the experiment; the completed runs are reported.
-    Interrupted {
-        /// The number of completed runs.
-        done: u64,
-        /// The number of requested runs.
-        asked: u64,
-    },
     /// The program ends with this exit code: that of the supervised command, or one that stands for
     /// the result. The message is already printed.
     Exit(u8),
-    /// The reader of standard output is gone. This is not an error.
-    ClosedPipe,
 }
 
 impl Failure {
@@ -37,37 +28,33 @@ impl Failure {
         Self::Usage(error.to_string())
     }
 
+    /// Returns a function that reports an error of an action that failed: "cannot `action`".
+    pub(crate) fn cannot<E: Display>(action: &str) -> impl Fn(E) -> Self {
+        move |error| Self::Failed(format!("cannot {action}: {error}"))
+    }
+
     /// Reports that a file given with `option` cannot be used.
     pub(crate) fn file(option: &str, path: &Path, reason: impl Display) -> Self {
         Self::Usage(format!("{option} {}: {reason}", path.display()))
     }
 
-    /// Reports that standard output could not be written.
+    /// Reports that standard output could not be written. That its reader is gone is not an error.
     pub(crate) fn output(error: &io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
-            _ => Self::Failed(format!("cannot write the report: {error}")),
+            io::ErrorKind::BrokenPipe => Self::Exit(0),
+            _ => Self::cannot("write the report")(error),
         }
     }
 
     /// Prints the reason and returns the exit code.
     pub(crate) fn tell(&self) -> ExitCode {
-        match self {
-            Self::Usage(what) => {
-                say(&format!("error: {what}"));
-                ExitCode::from(2)
-            }
-            Self::Failed(what) => {
-                say(&format!("error: {what}"));
-                ExitCode::FAILURE
-            }
-            Self::Interrupted { done, asked } => {
-                say(&format!("interrupted: {done} of {asked} runs"));
-                ExitCode::FAILURE
-            }
-            Self::Exit(code) => ExitCode::from(*code),
-            Self::ClosedPipe => ExitCode::SUCCESS,
-        }
+        let (what, code) = match self {
+            Self::Usage(what) => (what, 2),
+            Self::Failed(what) => (what, 1),
+            Self::Exit(code) => return ExitCode::from(*code),
+        };
+        say(&format!("error: {what}"));
+        ExitCode::from(code)
     }
 }
 

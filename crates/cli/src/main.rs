@@ -4,7 +4,6 @@ mod commands;
 mod elections;
 mod failure;
 mod options;
-mod progress;
 mod report;
 mod simulation;
 

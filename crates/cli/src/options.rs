@@ -10,51 +10,37 @@ pub(crate) mod values;
 
 use clap::{Args, ValueEnum};
 
-pub(crate) use conditions::{ConditionsExt, no_closed_form, require_unasked};
-use conditions::{FaultOptions, NetworkOptions};
-pub(crate) use hustings_sim::Conditions;
+pub(crate) use conditions::{Common, Setup, no_closed_form, require_closed_form};
 pub(crate) use named::{Named, one_of};
-
-/// The options that all protocols share.
-#[derive(Debug, Args)]
-pub(crate) struct Common {
-    #[command(flatten)]
-    network: NetworkOptions,
-    #[command(flatten)]
-    faults: FaultOptions,
-    #[command(flatten)]
-    pub(crate) experiment: ExperimentOptions,
-}
-
-impl Common {
-    /// Returns the conditions of the election.
-    pub(crate) fn conditions(&self) -> Conditions {
-        conditions::conditions(&self.network, &self.faults)
-    }
-}
+pub(crate) use values::SignedArg;
 
 /// The options of an experiment: runs, seed, threads and output format.
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Experiment")]
 pub(crate) struct ExperimentOptions {
     /// The number of runs
-    #[arg(long, value_name = "R", default_value = "1000", allow_negative_numbers = true,
-          value_parser = values::whole(1..=1_000_000_000_000_u64))]
+    #[arg(long, value_name = "R", default_value = "1000",
+          number = values::whole(1..=1_000_000_000_000_u64))]
     pub(crate) runs: u64,
 
-    /// The seed of all randomness: the same seed gives the same result
-    #[arg(long, value_name = "S", default_value = "1", allow_negative_numbers = true,
-          value_parser = values::whole(0..=u64::MAX))]
-    pub(crate) seed: u64,
-
-    /// The number of threads; 0 means one per core. The result does not depend on it
-    #[arg(long, value_name = "T", default_value = "0", allow_negative_numbers = true,
-          value_parser = values::whole(0..=1024_u16))]
-    pub(crate) threads: u16,
+    #[command(flatten)]
+    pub(crate) chance: ChanceOptions,
 
     /// The output format of the result
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
+}
+
+/// The options for randomness and its threads.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct ChanceOptions {
+    /// The seed of all randomness: the same seed gives the same result
+    #[arg(long, value_name = "S", default_value = "1", number = values::whole(0..=u64::MAX))]
+    pub(crate) seed: u64,
+
+    /// The number of threads; 0 means one per core. The result does not depend on it
+    #[arg(long, value_name = "T", default_value = "0", number = values::whole(0..=1024_u16))]
+    pub(crate) threads: u16,
 }
 
 /// The output formats of a result.

@@ -1,20 +1,20 @@
 //! A simulation of an election: its script, its trace, its runs and its report.
 
 use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io::{self, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hustings_protocol::{Duration, Instant};
 use hustings_sim::elections::Election;
-use hustings_sim::measure::{Runs, Study, measure};
+use hustings_sim::measure::{Interruption, Runs, Study, measure};
 use hustings_sim::trial::{Trial, time_needed};
 use hustings_sim::{Scenario, ScenarioError, Seeds};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::elections::Described;
 use crate::failure::{Failure, say};
-use crate::options::{Conditions, ConditionsExt, ExperimentOptions, require_unasked, values};
-use crate::progress;
+use crate::options::{ChanceOptions, ExperimentOptions, Setup, SignedArg, values};
 use crate::report::{Findings, Parameters, Report};
 
 /// The options that only the simulator has.
@@ -29,8 +29,7 @@ pub(crate) struct SimulationOptions {
     /// times the longest mean and at least 60 announce intervals. Not for probabilistic, which ends
     /// when no member calls another round, nor for council, bolot and wagner, which have
     /// --max-rounds
-    #[arg(long, value_name = "DURATION", value_parser = values::some_time,
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", signed = values::some_time)]
     until: Option<Duration>,
 
     /// A script of events in each run, in addition to the other options. If it has a `start` line,
@@ -47,14 +46,13 @@ const METRICS: &str = include_str!("commands/sim_metrics.txt").trim_ascii_end();
 
 /// A hundred years, the longest duration that an option accepts. With this limit, times in a run
 /// never overflow.
-const LONGEST_RUN: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+pub(crate) const LONGEST_RUN: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The settings of a simulation that do not depend on the protocol.
 pub(crate) struct Simulation {
     pub(crate) options: SimulationOptions,
     pub(crate) experiment: ExperimentOptions,
-    /// The network and the faults.
-    pub(crate) conditions: Conditions,
+    pub(crate) setup: Setup,
 }
 
 impl Simulation {
@@ -64,10 +62,10 @@ impl Simulation {
     }
 
     /// Refuses `--scenario` and `--until` for a protocol that does not support them.
-    pub(crate) fn require_no_script(&self, protocol: &str) -> Result<(), Failure> {
+    pub(crate) fn require_no_script(&self) -> Result<(), Failure> {
         let SimulationOptions { until, scenario, .. } = &self.options;
         let options = [("--until", until.is_some()), ("--scenario", scenario.is_some())];
-        require_unasked(protocol, &options)
+        self.setup.require_unasked(&options)
     }
 
     /// Executes all runs of an election that can follow a script, and prints the report.
@@ -89,53 +87,45 @@ impl Simulation {
                 lasts.as_secs_f64() / (365.0 * 24.0 * 3600.0)
             )));
         }
-        let trial = Trial::new(election, self.conditions, script, *until);
-        let scenario = scenario.as_ref().map(|path| path.display().to_string());
-        let own = Parameters::new()
+        let trial = Trial::new(election, self.setup.conditions, script, *until);
+        let own = Parameters::default()
             .with("detect", values::show_detection(trial.detection))
             .with("until", (trial.limit - Instant::START).to_string())
-            .with("scenario", scenario.clone());
-        let note = scenario.map(|path| format!(", scenario {path}")).unwrap_or_default();
-        self.report(described, &trial, own, &note)
+            .with("scenario", scenario.as_ref().map(|path| path.display().to_string()));
+        self.conduct(described, &trial, own)
     }
 
-    /// Executes all runs of `study`, and prints the report.
+    /// Records the first run if `--trace` asks for it, executes all runs and prints the report.
+    /// `own` tells of the study what the election does not.
     pub(crate) fn conduct(
         &self,
         described: &impl Described,
         study: &impl Study,
-    ) -> Result<(), Failure> {
-        self.report(described, study, Parameters::new(), "")
-    }
-
-    /// Records the first run if `--trace` asks for it, executes all runs and prints the report.
-    /// `own` and `note` tell of the study what the election does not.
-    fn report(
-        &self,
-        described: &impl Described,
-        study: &impl Study,
         own: Parameters,
-        note: &str,
     ) -> Result<(), Failure> {
-        let interruption = progress::interruption()?;
-        let ExperimentOptions { runs, seed, threads, format } = self.experiment;
+        let interruption = interruption()?;
+        let ExperimentOptions { runs, chance, format } = self.experiment;
+        let ChanceOptions { seed, threads } = chance;
         if let Some(path) = &self.options.trace {
             let file = File::create(path).map_err(|error| Failure::file("--trace", path, error))?;
             study
                 .record(Seeds::new(seed, 0), &interruption, BufWriter::new(file))
                 .map_err(|error| Failure::Failed(format!("--trace {}: {error}", path.display())))?;
         }
-        let progress = progress::bar(runs, "{wide_bar} {pos}/{len} runs, {eta} left");
+        let progress = bar(runs, "{wide_bar} {pos}/{len} runs, {eta} left");
         let asked = Runs { count: runs, seed, threads };
         let measurement =
             measure(study, asked, &interruption, || progress.inc(1)).map_err(Failure::failed)?;
         progress.finish_and_clear();
         let done = measurement.runs;
         // Every setting in effect, except the number of threads, on which no result depends.
-        let parameters = described.parameters().and(self.conditions.parameters()).and(own);
+        let parameters = described.parameters().and(self.setup.parameters()).and(own);
+        let scenario = self.options.scenario.as_ref();
+        let note = scenario.map(|path| format!(", scenario {}", path.display()));
+        let note = note.unwrap_or_default();
         let report = Report {
-            protocol: described.name(),
-            sentence: format!("{}; {}{note}", described.sentence(), self.conditions.sentence()),
+            protocol: self.setup.protocol,
+            sentence: format!("{}; {}{note}", described.sentence(), self.setup.sentence()),
             parameters: parameters.with("seed", seed),
             findings: Findings::Measured { runs: done, seed, metrics: measurement.metrics },
         };
@@ -144,17 +134,43 @@ impl Simulation {
             say(&format!("note: {runs} of {done} runs {caveat}"));
         }
         if done < runs {
-            return Err(Failure::Interrupted { done, asked: runs });
+            say(&format!("interrupted: {done} of {runs} runs"));
+            return Err(Failure::Exit(1));
         }
         Ok(())
     }
 }
 
 fn read_scenario(path: &Path, members: u32) -> Result<Scenario, Failure> {
-    let refuse = |reason: String| Failure::file("--scenario", path, reason);
-    let text = fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
-    let scenario: Scenario =
-        text.parse().map_err(|error: ScenarioError| refuse(error.to_string()))?;
-    scenario.check(members as usize).map_err(|error| refuse(error.to_string()))?;
+    let refuse = |error: ScenarioError| Failure::file("--scenario", path, error);
+    let text = fs::read_to_string(path);
+    let text = text.map_err(|error| Failure::file("--scenario", path, error))?;
+    let scenario: Scenario = text.parse().map_err(refuse)?;
+    scenario.check(members as usize).map_err(refuse)?;
     Ok(scenario)
+}
+
+/// Returns a progress bar, hidden if standard error is not a terminal.
+pub(crate) fn bar(steps: u64, template: &str) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(template);
+    let bar = ProgressBar::new(steps).with_style(style.expect("the template is well-formed"));
+    bar.tick();
+    bar
+}
+
+/// Starts to listen for Ctrl-C and for the signals that ask a program to end. The first asks the
+/// experiment to stop and report, the second ends the program.
+fn interruption() -> Result<Interruption, Failure> {
+    let interruption = Interruption::default();
+    let raised = interruption.clone();
+    let on_signal = move || {
+        if raised.raise() {
+            std::process::exit(1);
+        }
+    };
+    ctrlc::set_handler(on_signal).map_err(Failure::cannot("listen for Ctrl-C"))?;
+    Ok(interruption)
 }

@@ -38,35 +38,16 @@ pub(crate) struct AgentCommand {
     die_with_parent: bool,
 }
 
-const AFTER_HELP: &str = "\
-Options go before the environment, the environment before the file, the file before
-defaults. Without a file, --group is enough on one host. Beyond one host a key is
-required, the same on every member: `hustings keys generate`.
-
-On TERM or INT the agent sends a goodbye, so that the others elect at once, and exits with
-code 0. On a second signal it exits without a goodbye.
-
---events prints {\"time_ns\", \"member\", \"up\": true, \"address\", \"http\", \"metrics\"} first, then
-{\"time_ns\", \"member\", \"group\", \"leader\": NAME or null, \"leads\", \"fence\": N or
-null, \"changes\"}. Times are nanoseconds on this host's boot clock.
-
---trace records every message, timer, change of view and outcome, in the format of
-`hustings sim --trace` but with identities in place of numbers. `hustings trace` merges the
-files of a group. A full disk ends the record, not the agent.
-
-Examples:
-  hustings agent --config hustings.toml
-  hustings agent --group web --name alpha --bind 127.0.0.1:0
-  hustings agent --config hustings.toml --trace web.jsonl";
+const AFTER_HELP: &str = include_str!("agent_help.txt").trim_ascii_end();
 
 impl AgentCommand {
     pub(super) fn run(self) -> Result<(), Failure> {
         if self.die_with_parent {
             set_parent_process_death_signal(Some(Signal::KILL))
-                .map_err(|error| Failure::Failed(format!("cannot die with the parent: {error}")))?;
+                .map_err(Failure::cannot("die with the parent"))?;
         }
         self.log.begin();
-        let config = self.options.config()?;
+        let config = self.options.config(None)?;
         runtime()?.block_on(attend(config, self.events))
     }
 }
@@ -74,8 +55,7 @@ impl AgentCommand {
 /// Builds a single-threaded runtime, which is enough for one agent.
 pub(super) fn runtime() -> Result<Runtime, Failure> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let built = builder.enable_all().build();
-    built.map_err(|error| Failure::Failed(format!("cannot start: {error}")))
+    builder.enable_all().build().map_err(Failure::cannot("start"))
 }
 
 /// A started agent and its HTTP addresses.
@@ -87,47 +67,51 @@ pub(super) struct Started {
 
 /// Starts an agent together with its HTTP servers and its control socket.
 pub(super) async fn start(config: &AgentConfig) -> Result<Started, Failure> {
-    let listener = match config.http {
-        Some(address) => Some(listen(address, Door::ThisHost, TAKEN).await?),
-        None => None,
-    };
-    let exporter = match config.metrics {
-        Some(address) => Some(listen(address, Door::Anybody, METRICS_TAKEN).await?),
-        None => None,
-    };
+    let listener = bind(config.http, Door::ThisHost, "--http").await?;
+    let exporter = bind(config.metrics, Door::Anybody, "--metrics").await?;
     let address = |it: &Option<TcpListener>| it.as_ref()?.local_addr().ok();
     let (http, metrics) = (address(&listener), address(&exporter));
     let agent = Agent::start(config.clone()).await.map_err(refusal)?;
-    announce(config, agent.handle(), http, metrics);
+    let started = Started { agent, http, metrics };
+    announce(config, &started);
+    let handle = started.agent.handle();
     if let Some(listener) = listener {
-        let handle = agent.handle().clone();
         let steering = http.and_then(open_steering);
         let socket = steering.as_ref().map(|it| it.path().to_owned());
         if let Some(steering) = steering {
             tokio::spawn(steering.serve(handle.clone()));
         }
-        tokio::spawn(http::serve(listener, handle, Door::ThisHost, socket));
+        tokio::spawn(http::serve(listener, handle.clone(), Door::ThisHost, socket));
     }
     if let Some(exporter) = exporter {
-        let handle = agent.handle().clone();
-        tokio::spawn(http::serve(exporter, handle, Door::Anybody, None));
+        tokio::spawn(http::serve(exporter, handle.clone(), Door::Anybody, None));
     }
-    Ok(Started { agent, http, metrics })
+    Ok(started)
+}
+
+/// Listens for HTTP at the address of `option`, if it has one.
+async fn bind(
+    address: Option<SocketAddr>,
+    door: Door,
+    option: &str,
+) -> Result<Option<TcpListener>, Failure> {
+    let Some(address) = address else { return Ok(None) };
+    let taken =
+        format!("another agent may use it: choose another address with {option}, or {option} off");
+    listen(address, door, &taken).await.map(Some)
 }
 
 /// Opens the Unix socket for commands such as step-down. Without that socket the agent still takes
 /// part in elections.
 fn open_steering(http: SocketAddr) -> Option<Steering> {
-    let opened = Steering::open(http);
-    opened
-        .inspect_err(|error| {
-            tracing::warn!(
-                "the agent cannot create a Unix socket, so `hustings step-down` will not work: \
-                 {error}: make one of these directories writable, with RuntimeDirectory=hustings \
-                 in a systemd unit or a tmpfs at /run/hustings in a container"
-            );
-        })
-        .ok()
+    let opened = Steering::open(http).inspect_err(|error| {
+        tracing::warn!(
+            "the agent cannot create a Unix socket, so `hustings step-down` will not work: \
+             {error}: make one of these directories writable, with RuntimeDirectory=hustings in a \
+             systemd unit or a tmpfs at /run/hustings in a container"
+        );
+    });
+    opened.ok()
 }
 
 /// Runs the agent until a signal arrives, the agent ends, or the reader of its events goes away.
@@ -137,18 +121,17 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
         tracing::info!("stopping: the agent was not up yet");
         return Ok(());
     };
-    let Started { mut agent, http, metrics } = started?;
-    let mut events = prints_events.then(Events::begin);
+    let started = started?;
+    let events = prints_events.then(Events::begin);
     if let Some(events) = &events {
-        events.up(&config.name, agent.handle().address(), http, metrics);
+        events.up(&config.name, &started);
     }
+    let mut agent = started.agent;
     let mut reporters = report_changes(agent.handle(), events.as_ref());
     tokio::select! {
-        ended = agent.ended() => {
-            return ended.map_err(Failure::failed);
-        }
+        ended = agent.ended() => return ended.map_err(Failure::failed),
         () = signals.next() => {}
-        () = events::nobody_reads(&mut events) => {}
+        () = events::nobody_reads(events.as_ref()) => {}
     }
     tracing::info!("stopping: sending a goodbye");
     let goodbye = async {
@@ -161,17 +144,11 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
     };
     tokio::select! {
         done = goodbye => done,
-        () = signals.next() => Err(Failure::Failed("a second signal stopped the agent before it \
-            had sent its goodbye".to_owned())),
+        () = signals.next() => {
+            Err(Failure::failed("a second signal stopped the agent before it had sent its goodbye"))
+        }
     }
 }
-
-/// The remedy to print if the HTTP port is in use.
-const TAKEN: &str = "another agent may use it: choose another address with --http, or --http off";
-
-/// The remedy to print if the metrics port is in use.
-const METRICS_TAKEN: &str =
-    "another agent may use it: choose another address with --metrics, or --metrics off";
 
 /// Listens for HTTP. If the port is in use, the error ends with `taken`, the remedy for the command
 /// that called.
@@ -191,24 +168,17 @@ pub(super) async fn listen(
 
 fn refusal(error: StartError) -> Failure {
     match error {
-        StartError::AgentConfigError(unfit) => Failure::Usage(unfit.to_string()),
-        error @ (StartError::Trace { .. } | StartError::Authority { .. }) => {
-            Failure::Usage(error.to_string())
-        }
-        error => Failure::Failed(error.to_string()),
+        StartError::AgentConfigError(unfit) => Failure::usage(unfit),
+        StartError::Trace { .. } | StartError::Authority { .. } => Failure::usage(error),
+        _ => Failure::failed(error),
     }
 }
 
 /// Logs the member's address, its HTTP addresses and its groups.
-fn announce(
-    config: &AgentConfig,
-    handle: &Handle,
-    http: Option<SocketAddr>,
-    metrics: Option<SocketAddr>,
-) {
-    let at = handle.address();
-    let http = http.map_or_else(|| "no HTTP".to_owned(), |it| format!("HTTP at {it}"));
-    let metrics = metrics.map_or_else(String::new, |it| format!(", metrics at {it}"));
+fn announce(config: &AgentConfig, started: &Started) {
+    let at = started.agent.handle().address();
+    let http = started.http.map_or_else(|| "no HTTP".to_owned(), |it| format!("HTTP at {it}"));
+    let metrics = started.metrics.map_or_else(String::new, |it| format!(", metrics at {it}"));
     tracing::info!("member {} is up at {at}, {http}{metrics}", config.name);
     for group in &config.groups {
         tracing::info!("{}", group.sentence());
@@ -228,7 +198,7 @@ fn announce(
 pub(super) fn report_changes(handle: &Handle, events: Option<&Events>) -> JoinSet<()> {
     let mut reporters = JoinSet::new();
     for mut watched in handle.groups().iter().filter_map(|group| handle.watch(group)) {
-        let printer = events.map(Events::printer);
+        let printer = events.map(|it| it.printer.clone());
         reporters.spawn(async move {
             while watched.changed().await.is_ok() {
                 let leadership = watched.borrow_and_update().clone();
@@ -251,14 +221,9 @@ pub(super) struct Signals {
 
 impl Signals {
     pub(super) fn listen() -> Result<Self, Failure> {
-        let listen = |kind| {
-            unix::signal(kind)
-                .map_err(|error| Failure::Failed(format!("cannot listen for signals: {error}")))
-        };
-        Ok(Self {
-            terminate: listen(SignalKind::terminate())?,
-            interrupt: listen(SignalKind::interrupt())?,
-        })
+        let listen = |kind| unix::signal(kind).map_err(Failure::cannot("listen for signals"));
+        let (terminate, interrupt) = (SignalKind::terminate(), SignalKind::interrupt());
+        Ok(Self { terminate: listen(terminate)?, interrupt: listen(interrupt)? })
     }
 
     pub(super) async fn next(&mut self) {

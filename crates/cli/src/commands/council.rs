@@ -3,11 +3,13 @@
 mod audit;
 
 use clap::{Args, ValueEnum};
+use hustings_agent::config::AuthorityConfig;
+use hustings_agent::config::values::{ProtocolName, wait};
 use hustings_agent::council::{CentreStatus, ChamberStatus};
-use hustings_agent::{Agent, AgentConfig, CouncilPart, GroupConfig, ProtocolConfig};
+use hustings_agent::{AgentConfig, CouncilPart, ProtocolConfig};
 use hustings_protocol::config::ConfigError;
 use hustings_protocol::council::{
-    Algorithm, Chamber, Config, Estimate, Knowledge, Lease, MOST_SEATS, Refill, Search, Seats,
+    Algorithm, Chamber, Config, Knowledge, Lease, MOST_SEATS, Refill, Search, Seats,
 };
 use hustings_protocol::{Duration, Priority};
 use hustings_theory::council::rules::{Choice, with_c};
@@ -18,7 +20,7 @@ use super::agent::{self, Signals, log, runtime};
 use crate::failure::{Failure, say};
 use crate::options::agent_options::AgentOptions;
 use crate::options::seats::{self, Aim, Average, Fall, no_depth};
-use crate::options::values;
+use crate::options::{SignedArg, values};
 
 /// Run a council's centre: keep a few hosts of a group seated and refill seats that fall empty
 #[derive(Debug, Args)]
@@ -87,12 +89,11 @@ struct Drawing {
 
     /// The first estimate; choose the largest number of hosts that is possible. Too high costs
     /// rounds without replies; too low causes a storm of replies
-    #[arg(long, value_name = "M", default_value = "100000", allow_negative_numbers = true,
-          value_parser = values::whole(2..=u32::MAX))]
+    #[arg(long, value_name = "M", default_value = "100000", number = values::whole(2..=u32::MAX))]
     max_guess: u32,
 
     /// The time to wait for replies; it must exceed a round trip
-    #[arg(long, value_name = "DURATION", default_value = "250ms", value_parser = hustings_agent::config::values::wait)]
+    #[arg(long, value_name = "DURATION", default_value = "250ms", value_parser = wait)]
     round: Duration,
 }
 
@@ -103,12 +104,12 @@ struct SeatOptions {
     /// The time without a message from its holder after which a seat is filled again, and the time
     /// without a message from the centre after which the holder gives its seat up. Default: 15
     /// rounds
-    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait)]
+    #[arg(long, value_name = "DURATION", value_parser = wait)]
     lease: Option<Duration>,
 
     /// The interval between the centre's heartbeats to the seated hosts. Default: a third of
     /// --lease
-    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait)]
+    #[arg(long, value_name = "DURATION", value_parser = wait)]
     beat: Option<Duration>,
 
     /// Recruit more hosts when a class has fewer than N left, or fewer were elected. Default:
@@ -180,51 +181,7 @@ fn guess(text: &str) -> Result<HostCount, String> {
     }
 }
 
-const AFTER_HELP: &str = "\
-Every agent of the group is a host, unless its file has council = \"off\". It needs no other
-setting. Run hosts that elect no leader with --protocol none: they send nothing until the centre
-calls. The centre takes no part in the group's election, so --protocol, --voters and the options
-that belong to them have no effect here: the centre warns of them. If the hosts have a partial view
-(each knows a few others) and no multicast, the centre needs --view and --join as well.
-
-The number of hosts is unknown. The centre begins with --max-guess, far above it. Few hosts or none
-reply, and the centre lowers its estimate until L to U have replied. A restarted centre does the
-same once --lease is over and all earlier seats have ended. It never asks for more replies than it
-can take.
-
-A host that crashes or is cut off loses its seat after --lease, and the centre recruits hosts for
-the empty seats only. A group has one centre. If two run, hosts obey the one that was started
-later, and the other exits with code 1.
-
-The centre prints a line for each change of the council. As text it lists the seated hosts. As JSON
-it is one object, {\"group\", \"centre\", \"session\", \"chambers\": [{\"class\", \"least\", \"most\", \"seats\":
-[{\"place\", \"member\": {\"name\", \"id\", \"address\"}, \"since\", \"heard\", \"confirmed\", \"lease\"}]}],
-\"is_settled\", \"rounds\", \"replies\", \"late\", \"peak_replies\", \"changes\", \"gives_way_to\",
-\"held_elsewhere\", \"awaits\"}. Times are nanoseconds on this host's boot clock.
-
-With --public-coin the hosts' coins follow from the given text, which you publish before. The JSON
-object then has \"record\": the calls of the centre in each round, and the hosts that replied. Anyone
-with the line, the names of the hosts and the options of the centre can check the draw with --check
-and --hosts. Exit codes of the check:
-  0  the seated hosts were drawn, and this is proved; it prints the names of the council
-  1  something is wrong
-  2  a file cannot be read
-  3  nothing is wrong, but nothing is proved. Notes name the reasons:
-     - hosts that had to reply, or were elected, are missing
-     - replies came late, as the centre says
-     - hosts have missed calls, as their replies alone say
-     - seats were filled later, and only the centre says that they were empty
-     - lines with the same rounds have different seats
-     - the record is full
-Keep all lines: one line may not be enough if a whole council was lost or a class has no council
-yet. If there are classes, each line of --hosts has a name and its class.
-
-On TERM or INT the centre releases all seats and exits with code 0.
-
-Examples:
-  hustings council --seats 4..8 --group fleet --key-file fleet.key
-  hustings council --seats 5..5 --config hustings.toml --once --format json
-  hustings council --seats 4..8,1..2 --group fleet --algorithm choice --max-guess 1000000";
+const AFTER_HELP: &str = include_str!("council_help.txt").trim_ascii_end();
 
 impl CouncilCommand {
     pub(super) fn run(self) -> Result<(), Failure> {
@@ -239,14 +196,13 @@ impl CouncilCommand {
 
     /// Builds the council's rules from the options.
     fn rules(&self) -> Result<Config, Failure> {
-        let Drawing { round, .. } = self.drawing;
-        let knowledge = self.drawing.knowledge();
+        let Drawing { round, optimise, c, .. } = self.drawing;
         let algorithm = self.drawing.algorithm()?;
         self.auditing.require_a_draw(algorithm)?;
         let rules = Config {
             chambers: self.seats.iter().map(|it| self.chamber(*it)).collect(),
             algorithm,
-            knowledge,
+            knowledge: self.drawing.knowledge(),
             search: Search::Guarded,
             coin: self.auditing.coin(),
             centre: None,
@@ -258,12 +214,9 @@ impl CouncilCommand {
         self.require_enough_hosts()?;
         // The rules must be valid before anything is computed from them.
         rules.check().map_err(|error| misfit(&error))?;
-        let choice = match self.drawing.c {
-            Average::Best | Average::Fixed(_) => Choice::Best,
-            Average::Robust => Choice::Robust,
-        };
-        let mut rules = with_c(rules, choice, self.drawing.optimise.goal());
-        if let Average::Fixed(c) = self.drawing.c {
+        let choice = if c == Average::Robust { Choice::Robust } else { Choice::Best };
+        let mut rules = with_c(rules, choice, optimise.goal());
+        if let Average::Fixed(c) = c {
             for chamber in &mut rules.chambers {
                 chamber.c.splice(..chamber.c.len().min(1), [c]); // top-ups use the value that is best for them
             }
@@ -275,15 +228,15 @@ impl CouncilCommand {
 
     fn require_a_high_guess(&self) -> Result<(), Failure> {
         let most = self.seats.iter().map(|it| it.most).max().unwrap_or(0);
-        let guess = self.drawing.max_guess;
-        match self.drawing.knowledge() {
-            Knowledge::Estimated(_) if guess <= most => Err(Failure::Usage(format!(
-                "--max-guess {guess} is not above the number of seats: choose {} or more, the \
-                 most hosts that there can be",
-                most + 1
-            ))),
-            Knowledge::Estimated(_) | Knowledge::Told(_) | Knowledge::Polled => Ok(()),
+        let Drawing { max_guess, estimate, .. } = self.drawing;
+        if matches!(estimate, HostCount::Known(_)) || max_guess > most {
+            return Ok(());
         }
+        Err(Failure::Usage(format!(
+            "--max-guess {max_guess} is not above the number of seats: choose {} or more, the most \
+             hosts that there can be",
+            most + 1
+        )))
     }
 
     fn require_enough_hosts(&self) -> Result<(), Failure> {
@@ -299,11 +252,12 @@ impl CouncilCommand {
     }
 
     fn chamber(&self, seats: Seats) -> Chamber {
-        let chamber = Chamber::new(seats);
-        match self.keeping.keep {
-            Some(keep) => Chamber { keep, c: Vec::new(), ..chamber },
-            None => chamber,
+        let mut chamber = Chamber::new(seats);
+        if let Some(keep) = self.keeping.keep {
+            chamber.keep = keep;
+            chamber.c = Vec::new();
         }
+        chamber
     }
 
     /// Builds the configuration of the centre's agent. It joins the group of the agents and takes
@@ -314,10 +268,10 @@ impl CouncilCommand {
                 "warning: --{option} has no effect: a centre takes no part in the group's election"
             ));
         }
-        let mut config = self.options.config_of_bystander()?;
+        let mut config = self.options.config(Some(ProtocolName::NoElection))?;
         if config.groups.len() != 1 {
             let what = "a centre calls exactly one group: choose it with --group";
-            return Err(Failure::Usage(what.to_owned()));
+            return Err(Failure::usage(what));
         }
         let group = &mut config.groups[0];
         if group.view.is_some() && !group.protocol.is_none() {
@@ -331,16 +285,13 @@ impl CouncilCommand {
             }
             group.view = None;
         }
-        *group = GroupConfig {
-            priority: Priority(0),
-            campaigns: false,
-            protocol: ProtocolConfig::NoElection,
-            target: None,
-            authority: hustings_agent::config::AuthorityConfig::Nobody,
-            council: CouncilPart::Centre(Box::new(rules)),
-            trace: None,
-            ..group.clone()
-        };
+        group.priority = Priority(0);
+        group.campaigns = false;
+        group.target = None;
+        group.protocol = ProtocolConfig::NoElection;
+        group.authority = AuthorityConfig::Nobody;
+        group.council = CouncilPart::Centre(Box::new(rules));
+        group.trace = None;
         // An agent on this host may already use the default name, port and HTTP address, so the
         // centre uses them only if the options name them.
         if !self.options.sets("name") {
@@ -363,15 +314,17 @@ impl CouncilCommand {
         let mut agent = started?.agent;
         let group = &config.groups[0].name;
         let watched = agent.handle().watch_council(group);
-        let mut council = watched.ok_or_else(|| Failure::Failed("no council".to_owned()))?;
+        let mut council = watched.ok_or_else(|| Failure::failed("no council"))?;
         let done = tokio::select! {
             done = self.attend(&mut council) => done,
-            ended = agent.ended() => {
-                return ended.map_err(Failure::failed);
-            }
+            ended = agent.ended() => return ended.map_err(Failure::failed),
             () = signals.next() => Ok(()),
         };
-        let stopped = stop(agent, &mut signals).await;
+        let twice = "a second signal stopped the centre before it had released all seats";
+        let stopped = tokio::select! {
+            stopped = agent.stop() => stopped.map_err(Failure::failed),
+            () = signals.next() => Err(Failure::failed(twice)),
+        };
         done.and(stopped)
     }
 
@@ -383,7 +336,13 @@ impl CouncilCommand {
         let mut printed = 0;
         while council.changed().await.is_ok() {
             let status = council.borrow_and_update().clone();
-            heed_other(&status)?;
+            if let Some(other) = &status.gives_way_to {
+                return Err(Failure::Failed(format!(
+                    "another centre, `{}`, was started later for group `{}`, and hosts obey the \
+                     later one: run only one of them",
+                    other.name, status.group
+                )));
+            }
             // A confirmed seat is not a change of the council.
             if std::mem::replace(&mut printed, status.changes) != status.changes {
                 self.print(&status)?;
@@ -460,25 +419,6 @@ fn misfit(error: &ConfigError) -> Failure {
     Failure::Usage(format!("{option}{error}"))
 }
 
-async fn stop(agent: Agent, signals: &mut Signals) -> Result<(), Failure> {
-    tokio::select! {
-        stopped = agent.stop() => stopped.map_err(Failure::failed),
-        () = signals.next() => Err(Failure::Failed("a second signal stopped the centre before it \
-            had released all seats".to_owned())),
-    }
-}
-
-fn heed_other(status: &CentreStatus) -> Result<(), Failure> {
-    match &status.gives_way_to {
-        None => Ok(()),
-        Some(other) => Err(Failure::Failed(format!(
-            "another centre, `{}`, was started later for group `{}`, and hosts obey the later \
-             one: run only one of them",
-            other.name, status.group
-        ))),
-    }
-}
-
 /// Lists the members that hold seats, per class.
 pub(super) fn seats_in_words(status: &CentreStatus) -> String {
     let several = status.chambers.len() > 1;
@@ -496,20 +436,17 @@ pub(super) fn seats_in_words(status: &CentreStatus) -> String {
 
 impl Drawing {
     fn algorithm(&self) -> Result<Algorithm, Failure> {
-        match (self.depth, self.algorithm) {
-            (Some(_), way) if way != DrawAlgorithm::History => Err(Failure::Usage(no_depth(&way))),
-            (depth, way) => Ok(way.protocols(depth.unwrap_or(1))),
+        if self.depth.is_some() && self.algorithm != DrawAlgorithm::History {
+            return Err(Failure::Usage(no_depth(&self.algorithm)));
         }
+        Ok(self.algorithm.protocols(self.depth.unwrap_or(1)))
     }
 
     fn knowledge(&self) -> Knowledge {
-        let first = self.max_guess;
-        Knowledge::Estimated(match self.estimate {
-            HostCount::Known(hosts) => return Knowledge::Told(hosts),
-            HostCount::Falling(Fall::Aggressive) => Estimate::aggressive(first),
-            HostCount::Falling(Fall::Conservative) => Estimate::conservative(first),
-            HostCount::Falling(Fall::Own { alpha, beta }) => Estimate { alpha, beta, first },
-        })
+        match self.estimate {
+            HostCount::Known(hosts) => Knowledge::Told(hosts),
+            HostCount::Falling(fall) => Knowledge::Estimated(fall.estimate(self.max_guess)),
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod cluster;
 
-use std::fmt;
 use std::io;
 use std::time::Duration;
 
@@ -68,31 +67,26 @@ const STEP_LIMIT: Duration = Duration::from_secs(10);
 
 impl Demo {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let terminal = Terminal { began: clock::now(), colours: shows_colours(&io::stdout()) };
-        terminal.say(format_args!(
+        let (began, colours) = (clock::now(), shows_colours(&io::stdout()));
+        say(&format!(
             "Five agents on this host, each in its own process. They do not know each other \
-             yet.\nThe elected member leads only while it holds tenure: a lease of {}, granted \
-             by two of three voters.",
+             yet.\nThe elected member leads only while it holds tenure: a lease of {}, granted by \
+             two of three voters.",
             self.ttl
         ))?;
         let cluster = DemoCluster::start(self.announce, self.ttl)?;
-        let mut scenes = Scenes { terminal, cluster };
+        let mut scenes = Scenes { began, colours, cluster };
         let (first, elected) = scenes.elect()?;
-        let first = scenes.settle(
-            first,
-            "two members announced themselves at once, and the \
-            better one leads",
-        )?;
+        let two = "two members announced themselves at once, and the better one leads";
+        let first = scenes.settle(first, two)?;
         let (second, noticed, crash) = scenes.kill(first.leader)?;
-        let second = scenes.settle(second, "the previous leader lost its tenure")?;
+        let second = scenes.settle(second, TENURE_LOST)?;
         let still = scenes.restart(first.leader, second)?;
-        let still = scenes.settle(still, "the previous leader lost its tenure")?;
+        let still = scenes.settle(still, TENURE_LOST)?;
         let (third, leave) = scenes.terminate(still.leader)?;
-
-        let Scenes { terminal, mut cluster } = scenes;
-        cluster.rest(REST);
-        cluster.stop()?;
-        terminal.say(format_args!("\nTime until every survivor knew a new leader with tenure"))?;
+        scenes.cluster.rest(REST);
+        scenes.cluster.stop()?;
+        say("\nTime until every survivor knew a new leader with tenure")?;
         let rows = [
             ("first election, from nothing", Some(elected)),
             ("after the leader was killed", Some(crash)),
@@ -100,31 +94,37 @@ impl Demo {
             ("after the leader left", Some(leave)),
         ];
         for (what, span) in rows {
-            let Some(span) = span else { continue };
-            terminal.say(format_args!("  {what:<32} {span:>10}"))?;
+            if let Some(span) = span {
+                say(&format!("  {what:<32} {span:>10}"))?;
+            }
         }
-        terminal.say(format_args!(
+        say(&format!(
             "Fences {}, {}, {}: no two leaders had the same fence, and no two led at once.",
             first.fence, second.fence, third.fence
         ))
     }
 }
 
-/// The steps of the demo.
+/// The explanation of a change of leaders between two steps.
+const TENURE_LOST: &str = "the previous leader lost its tenure";
+
+/// The steps of the demo, which report on the terminal.
 struct Scenes {
-    terminal: Terminal,
+    began: Instant,
+    /// True if the terminal shows colours.
+    colours: bool,
     cluster: DemoCluster,
 }
 
 impl Scenes {
     /// Waits for the first leader. Returns it, and the time that its election took.
-    fn elect(&mut self) -> Result<(Agreed, Span), Failure> {
-        let up = self.cluster.wait_all_up(STEP_LIMIT)?;
-        let leader = self.cluster.wait_tenure(None, STEP_LIMIT)?;
+    fn elect(&mut self) -> Result<(Agreed, String), Failure> {
+        let up = self.cluster.wait_all_up()?;
+        let leader = self.cluster.wait_tenure(None)?;
         let known = leader.known.max(up);
-        let elected = Span::between(up, known);
+        let elected = span(up, known);
         let after = format!("all five know it, {elected} after the last agent came up");
-        self.terminal.tell_leader(known, &leader, &after)?;
+        self.tell_leader(known, &leader, &after)?;
         Ok((leader, elected))
     }
 
@@ -132,114 +132,77 @@ impl Scenes {
     /// member, and the output says so.
     fn settle(&mut self, before: Agreed, remark: &str) -> Result<Agreed, Failure> {
         self.cluster.rest(REST);
-        let now = self.cluster.wait_tenure(None, STEP_LIMIT)?;
+        let now = self.cluster.wait_tenure(None)?;
         if now.fence != before.fence {
-            self.terminal.tell_leader(now.known, &now, remark)?;
+            self.tell_leader(now.known, &now, remark)?;
         }
         Ok(now)
     }
 
     /// Kills the leader. Returns its successor, the time until the others noticed, if a line tells
     /// it, and the time until the successor led.
-    fn kill(&mut self, leader: Member) -> Result<(Agreed, Option<Span>, Span), Failure> {
+    fn kill(&mut self, leader: Member) -> Result<(Agreed, Option<String>, String), Failure> {
         let pid = self.cluster.pid(leader);
         let killed = self.cluster.kill(leader)?;
-        let victim = self.terminal.victim(leader);
-        let gone = format_args!("kill -9 {pid}: {victim} dies without a goodbye");
-        self.terminal.tell(killed, gone)?;
-        let next = self.cluster.wait_tenure(Some(leader), STEP_LIMIT)?;
-        let noticed = Span::between(killed, next.named);
+        let victim = self.paint(leader, VICTIM);
+        self.tell(killed, &format!("kill -9 {pid}: {victim} dies without a goodbye"))?;
+        let next = self.cluster.wait_tenure(Some(leader))?;
         // If the election named this member before the kill, the others name the dead leader until
         // they learn of the next tenure. Then no line tells when they noticed.
-        let is_noticed = next.named < next.known;
-        if is_noticed {
-            self.terminal.tell(
-                next.named,
-                format_args!(
-                    "the other four all name {}, {noticed} after the kill; it must wait until \
-                     {victim} can have no tenure left",
-                    self.terminal.name(next.leader)
-                ),
-            )?;
+        let noticed = (next.named < next.known).then(|| span(killed, next.named));
+        if let Some(noticed) = &noticed {
+            let named = self.paint(next.leader, MEMBER);
+            let what = format!(
+                "the other four all name {named}, {noticed} after the kill; it must wait until \
+                 {victim} can have no tenure left"
+            );
+            self.tell(next.named, &what)?;
         }
-        let crash = Span::between(killed, next.known);
-        self.terminal.tell_leader(next.known, &next, &format!("{crash} after the kill"))?;
-        Ok((next, is_noticed.then_some(noticed), crash))
+        let crash = span(killed, next.known);
+        self.tell_leader(next.known, &next, &format!("{crash} after the kill"))?;
+        Ok((next, noticed, crash))
     }
 
     /// Starts the killed agent again, and returns the leader that all name then.
     fn restart(&mut self, killed: Member, before: Agreed) -> Result<Agreed, Failure> {
         let again = self.cluster.restart(killed)?;
-        let name = self.terminal.name(killed);
-        self.terminal.tell(again, format_args!("{name} starts again"))?;
-        let still = self.cluster.wait_tenure(None, STEP_LIMIT)?;
-        let back = Span::between(again, still.known);
+        let name = self.paint(killed, MEMBER);
+        self.tell(again, &format!("{name} starts again"))?;
+        let still = self.cluster.wait_tenure(None)?;
         let remark = if still.fence == before.fence {
             format!("a working leader is not replaced, so {name} follows it")
         } else if still.leader == killed {
             "it leads again".to_owned()
         } else {
-            "the previous leader lost its tenure".to_owned()
+            TENURE_LOST.to_owned()
         };
-        self.terminal.tell(
-            still.known,
-            format_args!(
-                "all five name {}, with fence {}, {back} later; {remark}",
-                self.terminal.leader(still.leader),
-                still.fence
-            ),
-        )?;
+        let (leader, fence) = (self.paint(still.leader, LEADER), still.fence);
+        let back = span(again, still.known);
+        let what = format!("all five name {leader}, with fence {fence}, {back} later; {remark}");
+        self.tell(still.known, &what)?;
         Ok(still)
     }
 
     /// Asks the leader to stop. Returns its successor, and the time until that led.
-    fn terminate(&mut self, leader: Member) -> Result<(Agreed, Span), Failure> {
+    fn terminate(&mut self, leader: Member) -> Result<(Agreed, String), Failure> {
         let asked = self.cluster.terminate(leader)?;
-        self.terminal.tell(
-            asked,
-            format_args!(
-                "{} gets SIGTERM: it releases its tenure and sends a goodbye",
-                self.terminal.victim(leader)
-            ),
-        )?;
-        let next = self.cluster.wait_tenure(Some(leader), STEP_LIMIT)?;
-        let leave = Span::between(asked, next.known);
-        self.terminal.tell_leader(next.known, &next, &format!("{leave} after the signal"))?;
+        let victim = self.paint(leader, VICTIM);
+        let what = format!("{victim} gets SIGTERM: it releases its tenure and sends a goodbye");
+        self.tell(asked, &what)?;
+        let next = self.cluster.wait_tenure(Some(leader))?;
+        let leave = span(asked, next.known);
+        self.tell_leader(next.known, &next, &format!("{leave} after the signal"))?;
         Ok((next, leave))
     }
-}
 
-/// The terminal on which the demo reports.
-struct Terminal {
-    began: Instant,
-    colours: bool,
-}
-
-impl Terminal {
-    fn say(&self, what: fmt::Arguments<'_>) -> Result<(), Failure> {
-        print(&format!("{what}\n"))
-    }
-
-    fn tell(&self, at: Instant, what: fmt::Arguments<'_>) -> Result<(), Failure> {
-        let at = Span::between(self.began, at).0;
-        self.say(format_args!("{at:7.3} s  {what}"))
+    fn tell(&self, at: Instant, what: &str) -> Result<(), Failure> {
+        let at = (at - self.began).as_secs_f64();
+        say(&format!("{at:7.3} s  {what}"))
     }
 
     fn tell_leader(&self, at: Instant, agreed: &Agreed, remark: &str) -> Result<(), Failure> {
-        let (leader, fence) = (self.leader(agreed.leader), agreed.fence);
-        self.tell(at, format_args!("{leader} leads with fence {fence}: {remark}"))
-    }
-
-    fn leader(&self, member: Member) -> String {
-        self.paint(member, "1;32")
-    }
-
-    fn victim(&self, member: Member) -> String {
-        self.paint(member, "1;31")
-    }
-
-    fn name(&self, member: Member) -> String {
-        self.paint(member, "1")
+        let (leader, fence) = (self.paint(agreed.leader, LEADER), agreed.fence);
+        self.tell(at, &format!("{leader} leads with fence {fence}: {remark}"))
     }
 
     fn paint(&self, member: Member, colour: &str) -> String {
@@ -247,23 +210,19 @@ impl Terminal {
     }
 }
 
-/// A span of time in seconds.
-#[derive(Debug, Clone, Copy)]
-struct Span(f64);
+/// The colours of the terminal for a leader, a leader that goes, and any other member.
+const LEADER: &str = "1;32";
+const VICTIM: &str = "1;31";
+const MEMBER: &str = "1";
 
-impl Span {
-    fn between(from: Instant, to: Instant) -> Self {
-        Self((to - from).as_secs_f64())
-    }
+fn say(line: &str) -> Result<(), Failure> {
+    print(&format!("{line}\n"))
 }
 
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = if self.0 < 1.0 {
-            format!("{:.1} ms", self.0 * 1e3)
-        } else {
-            format!("{:.2} s", self.0)
-        };
-        f.pad(&text)
+/// Describes the time between two instants.
+fn span(from: Instant, to: Instant) -> String {
+    match (to - from).as_secs_f64() {
+        seconds if seconds < 1.0 => format!("{:.1} ms", seconds * 1e3),
+        seconds => format!("{seconds:.2} s"),
     }
 }

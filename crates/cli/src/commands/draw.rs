@@ -83,31 +83,7 @@ enum DrawCommand {
     Verify(verify::Verify),
 }
 
-const AFTER_HELP: &str = "\
-Every member runs this command with the same ring file:
-
-  draw = \"rotating chair\"          # the subject of the draw
-  number = 7                       # each number is drawn once
-  respond_within = \"10s\"           # longer silence is a fault [default: 10s]
-  # direction = \"clockwise\"        # for 3 members [default: both-ways, for 4 or more]
-  # compare = \"strict\"             # [default: nonstrict]
-  # stall_limit = 40               # this number of equal stages in a row is a fault
-  [[member]]                       # one entry per member, clockwise
-  name = \"alpha\"
-  address = \"alpha.example.org:7500\"
-  key = \"64 digits, as `hustings draw keygen` printed them\"
-
-The draw begins when all members are connected. The leader counts when all members have signed
-the same one: exit code 0. After a fault there is no leader, and the command prints the fault it
-noticed: exit code 1. If signatures are missing, the draw is open: exit code 1. The missing
-signatures can be shown later, and then that leader counts. Hold no other draw before every
-member that has not signed has handed in its transcript, or all members have declared this draw
-void.
-
-No member draws twice under one number: a mark in the directory KEY.drawn records each draw
-that this member took part in. A copy of the key elsewhere does not know these marks. Only the
-people who hold the draw can agree on a new number. Keep the transcript: `hustings draw verify`
-combines several of them to find the cause of a fault.";
+const AFTER_HELP: &str = include_str!("draw_help.txt").trim_ascii_end();
 
 impl Draw {
     pub(super) fn run(self) -> Result<(), Failure> {
@@ -136,7 +112,7 @@ impl ParticipantOptions {
         self.log.begin();
         let (Some(ring), Some(member), Some(key)) = (&self.ring, &self.member, &self.key) else {
             // Clap requires these options unless there is a subcommand.
-            return Err(Failure::Usage("--ring, --member and --key are needed".into()));
+            return Err(Failure::usage("--ring, --member and --key are needed"));
         };
         let ring = read_ring(ring)?;
         let secret = Secret::read(key).map_err(|error| Failure::file("--key", key, error))?;
@@ -146,37 +122,29 @@ impl ParticipantOptions {
         });
         // One key has one place for its marks, whatever path leads to it.
         let place = key.canonicalize();
-        let place = place.map_err(|error| Failure::file("--key", key, error))?;
-        let mut marks = place.into_os_string();
+        let mut marks = place.map_err(|error| Failure::file("--key", key, error))?.into_os_string();
         marks.push(".drawn");
-        let participant = Participant {
-            ring,
-            member: member.clone(),
-            secret,
-            transcript,
-            marks: marks.into(),
-            wait: self.wait,
-        };
+        let (member, marks, wait) = (member.clone(), marks.into(), self.wait);
+        let participant = Participant { ring, member, secret, transcript, marks, wait };
         let place = participant.check().map_err(|error| refusal(&error))?;
         let status = runtime()?.block_on(self.take(participant, place))?;
-        match status.state {
-            State::Elected => Ok(()),
-            State::Rendezvous
-            | State::Drawing
-            | State::Confirming
-            | State::Fault
-            | State::Unconfirmed => Err(Failure::Exit(1)),
-        }
+        if status.state == State::Elected { Ok(()) } else { Err(Failure::Exit(1)) }
     }
 
     async fn take(&self, participant: Participant, place: u32) -> Result<DrawStatus, Failure> {
         let mut signals = Signals::listen()?;
-        let listener = self.listen(&participant.ring.member(place).address).await?;
+        let address = &participant.ring.member(place).address;
+        let address = self.bind.map_or_else(|| address.to_owned(), |bind| bind.to_string());
+        let listener = TcpListener::bind(&address).await.map_err(|error| {
+            Failure::Failed(format!(
+                "cannot listen on {address}: {error}: choose another address of this host with --bind"
+            ))
+        })?;
         let status = participant.status();
         if let Some(address) = self.http {
             let door = Door::ThisHost;
-            let taken = "another program may use it: choose another address with --http, or leave --http \
-                 out";
+            let taken = "another program may use it: choose another address with --http, or leave \
+                         --http out";
             let listener = listen(address, door, taken).await?;
             let status = status.subscribe();
             tokio::spawn(serve_value(listener, "/v1/draw", status, door));
@@ -188,18 +156,6 @@ impl ParticipantOptions {
             signals.next().await;
         }
         Ok(status)
-    }
-
-    async fn listen(&self, address: &str) -> Result<TcpListener, Failure> {
-        let (listener, shown) = match self.bind {
-            Some(bind) => (TcpListener::bind(bind).await, bind.to_string()),
-            None => (TcpListener::bind(address).await, address.to_owned()),
-        };
-        listener.map_err(|error| {
-            Failure::Failed(format!(
-                "cannot listen on {shown}: {error}: choose another address of this host with --bind"
-            ))
-        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! `hustings keys`: secrets that the members of a group share.
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use hustings_agent::seal::Key;
@@ -29,25 +29,20 @@ enum KeysCommand {
 
 impl Keys {
     pub(super) fn run(self) -> Result<(), Failure> {
-        match self.command {
-            KeysCommand::Generate { out } => generate(out.as_deref()),
-        }
+        let KeysCommand::Generate { out } = self.command;
+        let key = Key::generate().map_err(Failure::cannot("draw a key"))?;
+        let text = String::from(key) + "\n";
+        let Some(path) = &out else {
+            return print(&text);
+        };
+        write_new(path, &text).map_err(|error| {
+            let why = match error.kind() {
+                ErrorKind::AlreadyExists => {
+                    "the file exists, and its key may be in use: choose another file".to_owned()
+                }
+                _ => format!("cannot write the key: {error}"),
+            };
+            Failure::file("--out", path, why)
+        })
     }
-}
-
-fn generate(out: Option<&Path>) -> Result<(), Failure> {
-    let key =
-        Key::generate().map_err(|error| Failure::Failed(format!("cannot draw a key: {error}")))?;
-    let text = String::from(key) + "\n";
-    let Some(path) = out else {
-        return print(&text);
-    };
-    write_new(path, &text).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Failure::file(
-            "--out",
-            path,
-            "the file exists, and its key may be in use: choose another file",
-        ),
-        _ => Failure::file("--out", path, format!("cannot write the key: {error}")),
-    })
 }

@@ -1,7 +1,6 @@
 //! `hustings reproduce`: tests the claims of the source documents.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -10,8 +9,8 @@ use hustings_evidence::{
 };
 
 use crate::failure::{Failure, print, say};
-use crate::options::values;
-use crate::progress;
+use crate::options::ChanceOptions;
+use crate::simulation::bar;
 
 /// Test the claims of the source documents and report which hold
 #[derive(Debug, Args)]
@@ -30,31 +29,15 @@ pub(crate) struct Reproduce {
     #[arg(long)]
     quick: bool,
 
-    /// The seed of all randomness: the same seed gives the same result
-    #[arg(long, value_name = "S", default_value = "1", allow_negative_numbers = true,
-          value_parser = values::whole(0..=u64::MAX))]
-    seed: u64,
-
-    /// The number of threads; 0 means one per core. The result does not depend on it
-    #[arg(long, value_name = "T", default_value = "0", allow_negative_numbers = true,
-          value_parser = values::whole(0..=1024_u16))]
-    threads: u16,
+    #[command(flatten)]
+    chance: ChanceOptions,
 
     /// The output format of the result
     #[arg(long, value_enum, default_value_t = VerdictFormat::Text)]
     format: VerdictFormat,
 }
 
-const HELP: &str = "\
-Each claim is compared with measurements of the protocols in the simulator. The
-verdict is computed: holds, holds with correction, or does not hold. A claim
-that does not hold is a result, not a failure. The exit code is 1 if an
-experiment could not be run, or if a verdict differs from the recorded one.
-
-Examples:
-  hustings reproduce --quick
-  hustings reproduce R4 R12
-  hustings reproduce --out reproduced";
+const HELP: &str = include_str!("reproduce_help.txt").trim_ascii_end();
 
 /// The output formats of the verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -71,46 +54,39 @@ impl Reproduce {
         if let Some(directory) = &self.out {
             prepare(directory)?;
         }
-        let budget = Budget {
-            extent: if self.quick { Extent::Quick } else { Extent::Full },
-            seed: self.seed,
-            threads: self.threads,
-        };
-        let progress = progress::bar(selection.count() as u64, "{wide_bar} {msg} ({pos}/{len})");
+        let ChanceOptions { seed, threads } = self.chance;
+        let extent = if self.quick { Extent::Quick } else { Extent::Full };
+        let budget = Budget { extent, seed, threads };
+        let progress = bar(selection.count() as u64, "{wide_bar} {msg} ({pos}/{len})");
         let findings = selection.evaluate(&budget, |Claim { id, .. }| {
             progress.set_message(*id);
             progress.inc(1);
         });
         progress.finish_and_clear();
-        self.print(&budget, &selection, &findings)?;
-        if let Some(directory) = &self.out {
-            publish(directory, &budget, &selection, &findings)?;
-        }
-        judge(&findings)
-    }
-
-    fn print(
-        &self,
-        budget: &Budget,
-        selection: &Selection,
-        findings: &[Finding],
-    ) -> Result<(), Failure> {
         let telling =
             if selection.is_particular { Telling::WithEvidence } else { Telling::Briefly };
         print(&match self.format {
-            VerdictFormat::Text => evidence::text(budget, findings, telling),
-            VerdictFormat::Json => Report::new(budget, findings).to_json(),
-        })
+            VerdictFormat::Text => evidence::text(&budget, &findings, telling),
+            VerdictFormat::Json => Report::new(&budget, &findings).to_json(),
+        })?;
+        if let Some(directory) = &self.out {
+            publish(directory, &budget, &selection, &findings)?;
+        }
+        let complaints: Vec<String> = findings.iter().filter_map(Finding::complaint).collect();
+        if complaints.is_empty() {
+            return Ok(()); // no verdict differs from the recorded one
+        }
+        Err(Failure::Failed(format!("not as on record: {}", complaints.join("; "))))
     }
 }
 
 /// Checks that the directory can be written to, before anything is computed.
 fn prepare(directory: &Path) -> Result<(), Failure> {
-    let refuse = |path: &Path, error: io::Error| Failure::file("--out", path, error);
-    fs::create_dir_all(directory).map_err(|error| refuse(directory, error))?;
+    let made = fs::create_dir_all(directory);
+    made.map_err(|error| Failure::file("--out", directory, error))?;
     let page = directory.join("index.html");
     let opened = fs::OpenOptions::new().append(true).create(true).open(&page);
-    opened.map(drop).map_err(|error| refuse(&page, error))
+    opened.map(drop).map_err(|error| Failure::file("--out", &page, error))
 }
 
 /// Writes the figures, `claims.json` and `index.html` to the directory.
@@ -133,13 +109,4 @@ fn publish(
     write("index.html", &evidence::page(budget, findings, &drawings))?;
     say(&format!("written to {}", directory.join("index.html").display()));
     Ok(())
-}
-
-/// Fails if a verdict differs from the recorded one.
-fn judge(findings: &[Finding]) -> Result<(), Failure> {
-    let complaints: Vec<String> = findings.iter().filter_map(Finding::complaint).collect();
-    if complaints.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::Failed(format!("not as on record: {}", complaints.join("; "))))
 }

@@ -1,18 +1,19 @@
 //! `hustings run`: runs a command on one host of a group at a time.
 
 use std::ffi::OsString;
-use std::time::Duration;
+use std::time::Duration as StdDuration;
 
 use clap::{Args, ValueEnum};
 use hustings_agent::config::{AuthorityConfig, HTTP};
 use hustings_agent::workload::{self, AtEnd, Workload};
 use hustings_agent::{Agent, Handle, Resignation};
+use hustings_protocol::Duration;
 use tokio::sync::mpsc;
 
 use super::agent::{self, log, runtime};
 use crate::failure::{Failure, say};
 use crate::options::agent_options::AgentOptions;
-use crate::options::values;
+use crate::options::{SignedArg, values};
 
 /// Run a command on this host only while this member leads its group
 #[derive(Debug, Args)]
@@ -24,14 +25,13 @@ pub(crate) struct Run {
     /// The time that this member must have led before the command starts. Default: none under
     /// tenure. Otherwise the time until a leader is established: --announce plus the suppress
     /// interval, or 105ms by default; 300ms for bully and rings
-    #[arg(long, value_name = "DURATION", value_parser = values::duration, allow_hyphen_values = true)]
-    settle: Option<hustings_protocol::Duration>,
+    #[arg(long, value_name = "DURATION", signed = values::duration)]
+    settle: Option<Duration>,
 
     /// The time that the command may take to end after TERM before it is killed. If tenure could
     /// not be renewed, it is at most an eighth of --ttl
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration,
-          allow_hyphen_values = true)]
-    grace: hustings_protocol::Duration,
+    #[arg(long, value_name = "DURATION", default_value = "10s", signed = values::duration)]
+    grace: Duration,
 
     /// The action when the command ends by itself. Default: resign with --voters, so that this
     /// member goes on voting; otherwise exit
@@ -72,49 +72,12 @@ impl Then {
     }
 }
 
-const AFTER_HELP: &str = "\
-Leadership is fenced with --voters, --etcd or --postgres, and advisory without them.
-
-hustings run starts the command when this member has led for --settle, with HUSTINGS_GROUP and
-HUSTINGS_LEADER in its environment. It stops the command (TERM, then KILL) when the member no
-longer leads. TERM and INT are passed to the command and end `hustings run` with the command's exit
-code. After these signals, and after `hustings step-down`, the command has ended before another
-member leads. The command gets no HUSTINGS_ variables other than these and HUSTINGS_FENCE, and has
-the same limit on open files that `hustings run` was started with.
-
-Processes that the command has started outlive it, or outlive a killed `hustings run`, by no more
-than the time that it takes to kill them. Two processes ensure this, hustings-warden and
-hustings-guard. If one of them is killed, the other kills the command with all processes that it
-started, and --at-end says what follows. If both are killed, `hustings run` does it. A stopped
-(STOP) watcher is continued within four seconds, and a hung one is killed within nine. A command
-that is stopped for five seconds is killed. Two kinds of process are out of their reach: those that
-have gained privileges, and those that another program started on behalf of the command.
-
-Fenced: the command runs only under tenure and is killed before its tenure ends, even if
-`hustings run` is stopped or hangs. It finds its fence in HUSTINGS_FENCE: make the resources that
-it writes to refuse lower fences. hustings-guard, `hustings run` or hustings-warden kills the
-command a tenth of its tenure (400 ms at most) before the end. On a host so busy that this takes
-longer, or if all three are stopped (STOP), the command runs on, and only the fence protects.
-If tenure cannot be renewed, the command gets TERM before that: an eighth of --ttl earlier, or
---grace if that is less. Voters or a store that are unreachable for two fifths of --ttl end no
-command. If `hustings run` is killed, tenure from voters is released once no process of the
-command is left; tenure from a store expires.
-
-Advisory: two hosts may both run the command for a while. Use it only for work that two hosts
-may do at once without harm.
-
-Exit codes: the command's own; 128 + n if signal n ended it; 126 if it cannot be executed,
-127 if there is no such command, both found before this member takes part; 125 if a process of
-the command may still run; 2 for a wrong option.
-
-Examples:
-  hustings run --group backup --key-file /etc/hustings.key -- /usr/local/bin/backup --loop
-  hustings run --group demo --bind 127.0.0.1:0 --name a -- sleep 1000";
+const AFTER_HELP: &str = include_str!("run_help.txt").trim_ascii_end();
 
 impl Run {
     pub(super) fn run(self) -> Result<(), Failure> {
         self.log.begin();
-        let mut config = self.options.config()?;
+        let mut config = self.options.config(None)?;
         // One host may run many commands, so only a command that is asked to listens for HTTP.
         if let Some(http) = config.http.filter(|it| *it != HTTP)
             && !self.options.sets("http")
@@ -126,29 +89,23 @@ impl Run {
         }
         config.http = config.http.filter(|_| self.options.sets("http"));
         config.metrics = config.metrics.filter(|_| self.options.sets("metrics"));
-        let (group, established) = match &config.groups[..] {
-            [group] if group.protocol.is_none() => {
-                return Err(Failure::Usage(format!(
-                    "group `{}`: protocol none elects no leader, so the command would never run: \
-                     choose another with --protocol",
-                    group.name
-                )));
-            }
-            // A member that holds tenure need not wait for objections.
-            [group] if group.authority.ttl().is_some() => {
-                (group.name.clone(), hustings_protocol::Duration::ZERO)
-            }
-            [group] => (group.name.clone(), group.protocol.settles_within()),
-            _ => {
-                return Err(Failure::Usage(
-                    "a command runs for one group, and the file has several: choose one with \
-                     --group"
-                        .to_owned(),
-                ));
-            }
+        let [group] = &config.groups[..] else {
+            return Err(Failure::usage(
+                "a command runs for one group, and the file has several: choose one with --group",
+            ));
         };
-        let authority = &config.groups[0].authority;
-        let at_end = self.at_end.unwrap_or_else(|| Then::default_for(authority));
+        if group.protocol.is_none() {
+            return Err(Failure::Usage(format!(
+                "group `{}`: protocol none elects no leader, so the command would never run: \
+                 choose another with --protocol",
+                group.name
+            )));
+        }
+        let established = match group.authority.ttl() {
+            Some(_) => Duration::ZERO, // a member that holds tenure need not wait for objections
+            None => group.protocol.settles_within(),
+        };
+        let at_end = self.at_end.unwrap_or_else(|| Then::default_for(&group.authority));
         let workload = Workload {
             command: self.command,
             settle: self.settle.unwrap_or(established).into(),
@@ -168,13 +125,13 @@ impl Run {
         runtime()?.block_on(async {
             let agent = agent::start(&config).await?.agent;
             let _reporters = agent::report_changes(agent.handle(), None);
-            supervise(agent, &group, workload).await
+            supervise(agent, &group.name, workload).await
         })
     }
 }
 
 /// The time for which a member that resigned lets others lead.
-const RESIGN_FOR: Duration = Duration::from_secs(10);
+const RESIGN_FOR: StdDuration = StdDuration::from_secs(10);
 
 async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<(), Failure> {
     let handle = agent.handle();
@@ -190,10 +147,8 @@ async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<
     };
     let outcome = tokio::select! {
         outcome = workload::supervise(workload, leadership, step_downs, fencing, resign) => outcome,
-        ended = agent.ended() => {
-            // The command ended with the future that supervised it.
-            return ended.map_err(Failure::failed);
-        }
+        // The command ended with the future that supervised it.
+        ended = agent.ended() => return ended.map_err(Failure::failed),
     };
     resigning.abort();
     let stopped = match outcome {

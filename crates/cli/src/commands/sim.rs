@@ -15,22 +15,11 @@ pub(crate) struct Sim {
     protocol: Choice<SimulationOptions>,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  hustings sim chang-roberts --members 1000 --initiators all
-  hustings sim bully --members 50 --crashed-leader --loss 0.1 --format json
-  hustings sim modified-ring --members 5 --runs 1 --trace run.jsonl
-  hustings sim suppress --members 1000 --loss 0.4 --loss-model correlated
-  hustings sim suppress --rules field --churn die:30s,join:10s --loss 0.1
-  hustings sim probabilistic --members 2000 --view 0.5 --crash 0.001 --loss 0.2
-  hustings sim council --members 1000000 --seats 4..8 --estimate aggressive
-  hustings sim wagner --members 25 --cheat df@3..6
-
-`hustings sim PROTOCOL --help` lists the options, and what is measured.";
+const EXAMPLES: &str = include_str!("sim_help.txt").trim_ascii_end();
 
 impl Sim {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Settled { election, conditions, experiment, own } = self.protocol.settle()?;
-        election.simulate(&Simulation { options: own, experiment, conditions })
+        let Settled { election, setup, experiment, own } = self.protocol.settle()?;
+        election.simulate(&Simulation { options: own, experiment, setup })
     }
 }

@@ -4,17 +4,17 @@ use clap::Args;
 use hustings_agent::counters::Counters;
 use hustings_agent::group::health::in_words as span_in_words;
 use hustings_agent::group::{Measured, PartialViewStatus, PeerStatus, TenureStatus};
-use hustings_agent::{AgentStatus, CouncilStatus, GroupStatus};
+use hustings_agent::{AgentStatus, CouncilStatus, GroupStatus, Mode};
 use hustings_protocol::{Duration, Instant};
 
-use super::agent::client::{ClientOptions, Printed, in_words, mode_in_words};
+use super::agent::client::{Client, Printed, in_words};
 use crate::failure::Failure;
 
 /// Print the leaders, as the agent of this host sees them
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     #[command(flatten)]
-    agent: ClientOptions,
+    agent: Client,
 
     /// The output format
     #[arg(long, value_enum, default_value_t = Printed::Text)]
@@ -23,7 +23,7 @@ pub(crate) struct Status {
 
 impl Status {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let client = self.agent.client();
+        let client = &self.agent;
         let status: AgentStatus = client.get("/v1/status").map_err(|why| client.failure(why))?;
         self.format.print(&status, table)
     }
@@ -44,54 +44,60 @@ fn describe(group: &GroupStatus, now: Instant) -> String {
     let leadership = &group.leadership;
     let elects = group.protocol != "none";
     let mut text = if elects {
-        format!("\n{}, for {:.1} s\n", in_words(leadership), (now - leadership.since).as_secs_f64())
+        format!("\n{}{}\n", in_words(leadership), since(leadership.since, now))
     } else {
         format!("\ngroup {}: no leader is elected\n", leadership.group)
     };
     let health = &group.health;
     text += &format!("  health    {}: {}\n", health.level.name(), health.summary);
     if elects {
-        text += &format!("  mode      {}\n", mode_in_words(leadership.mode));
+        text += match leadership.mode {
+            Mode::Advisory => {
+                "  mode      advisory: two members may both act as leader for a while\n"
+            }
+            Mode::Fenced => {
+                "  mode      fenced: at most one member leads, and each tenure has a higher fence\n"
+            }
+        };
     }
-    let heard_of: Vec<String> = group.peers.iter().map(|it| peer(it, now)).collect();
     // Followers are silent, so this is not a list of the group.
+    let heard_of: Vec<String> = group.peers.iter().map(|it| peer(it, now)).collect();
     let heard_of =
         if heard_of.is_empty() { "no other member".to_owned() } else { heard_of.join(", ") };
-    text +=
-        &format!("  protocol  {}, by {}\n  heard of  {heard_of}\n", group.protocol, group.reach);
+    let (protocol, reach) = (&group.protocol, &group.reach);
+    text += &format!("  protocol  {protocol}, by {reach}\n  heard of  {heard_of}\n");
     if elects {
         text += &format!("  changes   {}\n", leadership.changes);
     }
     text += &frames(&group.counters);
-    if let Some(partial_view) = &group.partial_view {
-        text += &partial_view_in_words(partial_view);
-    }
+    text += &group.partial_view.as_ref().map_or_else(String::new, partial_view_in_words);
     if let (Some(k), Some(measured)) = (group.k, &group.measured) {
         text += &measured_in_words(k, measured);
     }
-    if let Some(tenure) = &group.tenure {
-        text += &tenure_in_words(tenure, now);
-    }
+    text += &group.tenure.as_ref().map_or_else(String::new, |it| tenure_in_words(it, now));
     if let Some(council) = &group.council {
         text += &council_in_words(council, !elects, now);
     }
     text
 }
 
+fn since(at: Instant, now: Instant) -> String {
+    format!(", for {:.1} s", (now - at).as_secs_f64())
+}
+
+/// Describes the rest of a span, unless something happens.
+fn left(rest: Option<Duration>, unless: &str) -> String {
+    rest.map_or_else(String::new, |it| format!(", {:.1} s left unless {unless}", it.as_secs_f64()))
+}
+
 /// Describes the frame counters. Frames of other groups are not shown as refused: they are meant
 /// for other agents.
 fn frames(counters: &Counters) -> String {
     let others = counters.other_group;
-    let of_others = match others {
-        0 => String::new(),
-        _ => format!(", {others} of other groups"),
-    };
-    format!(
-        "  frames    {} sent, {} heard, {} refused{of_others}\n",
-        counters.sent,
-        counters.heard,
-        counters.rejected() - others,
-    )
+    let (sent, heard, refused) = (counters.sent, counters.heard, counters.rejected() - others);
+    let of_others = format!(", {others} of other groups");
+    let of_others = if others == 0 { "" } else { &of_others };
+    format!("  frames    {sent} sent, {heard} heard, {refused} refused{of_others}\n")
 }
 
 /// Describes a member that was heard, and whether it is missed: by the failure detector, or by this
@@ -116,62 +122,46 @@ fn peer(it: &PeerStatus, now: Instant) -> String {
 /// Describes the council. For a host: its seat, if it has one or takes part in nothing else. For a
 /// centre: the seated hosts.
 fn council_in_words(council: &CouncilStatus, is_all: bool, now: Instant) -> String {
-    let since = |at: Instant| format!(", for {:.1} s", (now - at).as_secs_f64());
-    let left = |lease: Option<Duration>| {
-        lease.map_or_else(String::new, |left| {
-            format!(", {:.1} s left unless heard", left.as_secs_f64())
-        })
-    };
-    match council {
-        CouncilStatus::Host(host) => match &host.seat {
-            None if is_all => "  council   host, not seated\n".to_owned(),
-            None => String::new(), // most hosts have no seat
-            Some(seat) => format!(
-                "  council   seated by {}{}{}\n",
-                seat.centre.name,
-                since(seat.since),
-                left(seat.lease)
-            ),
-        },
-        CouncilStatus::Centre(centre) => {
-            let mut text = format!(
-                "  council   {}\n  calls     {} rounds, {} replies, at most {} in one\n",
-                super::council::seats_in_words(centre),
-                centre.rounds,
-                centre.replies,
-                centre.peak_replies
-            );
-            if let Some(awaits) = centre.awaits {
-                text += &format!(
-                    "  waits     {:.1} s at most, until seats from another centre have ended; \
-                     then the elected hosts are seated\n",
-                    awaits.as_secs_f64()
-                );
-            }
-            for seat in centre.seats() {
-                let address = seat.member.address;
-                let address = address.map_or_else(String::new, |it| format!(" at {it}"));
-                text += &format!(
-                    "  seat      {}{address}{}{}\n",
-                    seat.member.name,
-                    since(seat.since),
-                    left(seat.lease)
-                );
-            }
-            text
+    let centre = match council {
+        CouncilStatus::Host(host) => {
+            return match &host.seat {
+                None if is_all => "  council   host, not seated\n".to_owned(),
+                None => String::new(), // most hosts have no seat
+                Some(seat) => {
+                    let (since, left) = (since(seat.since, now), left(seat.lease, "heard"));
+                    format!("  council   seated by {}{since}{left}\n", seat.centre.name)
+                }
+            };
         }
+        CouncilStatus::Centre(centre) => centre,
+    };
+    let mut text = format!(
+        "  council   {}\n  calls     {} rounds, {} replies, at most {} in one\n",
+        super::council::seats_in_words(centre),
+        centre.rounds,
+        centre.replies,
+        centre.peak_replies
+    );
+    if let Some(awaits) = centre.awaits {
+        text += &format!(
+            "  waits     {:.1} s at most, until seats from another centre have ended; then the \
+             elected hosts are seated\n",
+            awaits.as_secs_f64()
+        );
     }
+    for seat in centre.seats() {
+        let at = seat.member.address.map_or_else(String::new, |it| format!(" at {it}"));
+        let (since, left) = (since(seat.since, now), left(seat.lease, "heard"));
+        text += &format!("  seat      {}{at}{since}{left}\n", seat.member.name);
+    }
+    text
 }
 
 /// Describes this member's partial view of the group.
 fn partial_view_in_words(partial_view: &PartialViewStatus) -> String {
-    let size = partial_view
-        .size
-        .map_or_else(|| "not counted yet".to_owned(), |size| format!("about {size}"));
-    format!(
-        "  members   {size}; this member knows {}, of at most {}\n",
-        partial_view.known, partial_view.view
-    )
+    let PartialViewStatus { size, known, view, .. } = partial_view;
+    let size = size.map_or_else(|| "not counted yet".to_owned(), |size| format!("about {size}"));
+    format!("  members   {size}; this member knows {known}, of at most {view}\n")
 }
 
 /// Describes the number of relays in an election and the measurements behind it.
@@ -194,17 +184,13 @@ fn tenure_in_words(tenure: &TenureStatus, now: Instant) -> String {
         (Some(holder), Some(fence)) => format!("{holder}, fence {fence}"),
         _ => "none that this member knows of".to_owned(),
     };
-    let remaining = tenure.remaining.map_or_else(String::new, |left| {
-        format!(", {:.1} s left unless renewed", left.as_secs_f64())
-    });
-    let mut text = format!(
-        "  authority {}{}\n  holder    {holder}{remaining}\n",
-        tenure.authority,
-        match tenure.reachable {
-            Some(false) => ", which did not answer the last request",
-            Some(true) | None => "",
-        }
-    );
+    let remaining = left(tenure.remaining, "renewed");
+    let silent = match tenure.reachable {
+        Some(false) => ", which did not answer the last request",
+        Some(true) | None => "",
+    };
+    let mut text =
+        format!("  authority {}{silent}\n  holder    {holder}{remaining}\n", tenure.authority);
     if tenure.hears_voters() {
         let heard = tenure.reached();
         text += &format!(
@@ -217,9 +203,9 @@ fn tenure_in_words(tenure: &TenureStatus, now: Instant) -> String {
         );
     } else if !tenure.voters.is_empty() {
         let voters: Vec<&str> = tenure.voters.iter().map(|it| it.name.as_str()).collect();
+        let voters = voters.join(", ");
         text += &format!(
-            "  voters    {} (heard by the member that holds tenure or asks for it)\n",
-            voters.join(", ")
+            "  voters    {voters} (heard by the member that holds tenure or asks for it)\n"
         );
     }
     // Once a member holds tenure, the reason why this member did not get it is history.

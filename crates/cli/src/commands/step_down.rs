@@ -9,9 +9,9 @@ use hustings_agent::http::STEP_DOWN_FOR;
 use hustings_agent::identity::is_name;
 use hustings_protocol::Duration;
 
-use super::agent::client::ClientOptions;
+use super::agent::client::Client;
 use crate::failure::{Failure, print, say};
-use crate::options::{environment, values};
+use crate::options::{SignedArg, environment, values};
 
 /// Make this host's agent give up leadership and stay out of elections for a while
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub(crate) struct StepDown {
 
     /// The time to stay out of elections
     #[arg(long = "for", value_name = "DURATION", default_value_t = STEP_DOWN_FOR,
-          value_parser = values::some_time, allow_hyphen_values = true)]
+          signed = values::some_time)]
     span: Duration,
 
     /// Transfer tenure to this member; only if voters grant it. Default: the member that the
@@ -32,32 +32,17 @@ pub(crate) struct StepDown {
     to: Option<String>,
 
     #[command(flatten)]
-    agent: ClientOptions,
+    agent: Client,
 }
 
-const AFTER_HELP: &str = "\
-Only root and the user who runs the agent may do this: the command goes to the agent's Unix socket.
-The agent's HTTP interface gives its path. A member that does not lead refuses and names the
-leader. A member that is already out of elections accepts: the new time replaces the old one, and
-the answer shows how much of the old one was left.
-
-The command ends when the agent has stepped down. If the agent belongs to `hustings run`, it first
-stops its own command, which takes at most --grace.
-
-With --to, the command ends when the named member has tenure. The agent refuses, and gives up
-nothing, if it knows no member of that name or has no tenure from voters to transfer. If the named
-member does not confirm its tenure within half the ttl (and 250 ms at least), for example because
-it is down, the member that the election names gets the next tenure.
-
-Exit codes: 0, done; 1, refused, or no agent answered, or the member of --to did not confirm its
-tenure in time; 2, wrong usage.";
+const AFTER_HELP: &str = include_str!("step_down_help.txt").trim_ascii_end();
 
 /// The time after which the command explains what it waits for.
 const TELL_AFTER: StdDuration = StdDuration::from_secs(1);
 
 impl StepDown {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Self { group, span, to, agent } = self;
+        let Self { group, span, to, agent: client } = self;
         if !is_name(&group) {
             return Err(Failure::Usage(format!(
                 "{} `{group}` is not the name of a group: choose one that `hustings status` lists",
@@ -71,11 +56,9 @@ impl StepDown {
                  the members that this one knows"
             )));
         }
-        let awaited = awaited(&group, to.as_deref());
+        let answered = tell_if_slow(awaited(&group, to.as_deref()));
         let transferee = to.map_or_else(String::new, |name| format!("&to={name}"));
-        let client = agent.client();
         let path = format!("/v1/groups/{group}/step-down?for={span}{transferee}");
-        let answered = tell_if_slow(awaited);
         let answer = client.post(&path);
         drop(answered);
         let answer = answer.map_err(|why| client.failure(why))?;
@@ -86,16 +69,13 @@ impl StepDown {
             ),
             None => format!("group {group}: stepped down; out of elections for {span}"),
         };
-        match (answer["to"].as_str(), answer["taken"] == true) {
-            (Some(transferee), true) => done += &format!("; `{transferee}` has tenure"),
-            (Some(transferee), false) => {
+        if let Some(transferee) = answer["to"].as_str() {
+            if answer["taken"] != true {
                 let why = match answer["within"].as_str() {
-                    Some(within) => {
-                        format!(
-                            "`{transferee}` did not confirm within {within} that it has tenure: \
-                             if it has none,"
-                        )
-                    }
+                    Some(within) => format!(
+                        "`{transferee}` did not confirm within {within} that it has tenure: if it \
+                         has none,"
+                    ),
                     None => format!("no tenure was left to transfer to `{transferee}`:"),
                 };
                 return Err(Failure::Failed(format!(
@@ -103,7 +83,7 @@ impl StepDown {
                      see `hustings status`"
                 )));
             }
-            (None, _) => {}
+            done += &format!("; `{transferee}` has tenure");
         }
         print(&format!("{done}\n"))
     }

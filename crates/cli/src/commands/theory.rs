@@ -2,9 +2,8 @@
 
 use clap::Args;
 
-use crate::elections::{Choice, ClosedForm, PROTOCOLS, Settled};
+use crate::elections::{Choice, PROTOCOLS, Settled};
 use crate::failure::Failure;
-use crate::options::ConditionsExt;
 use crate::report::{Findings, Report};
 
 /// Compute the cost of an election by closed forms
@@ -16,17 +15,7 @@ pub(crate) struct Theory {
     protocol: Choice<NoOptions>,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  hustings theory chang-roberts --members 1000 --initiators all
-  hustings theory bully --members 50 --crashed-leader --format json
-  hustings theory suppress --members 1000000 --loss 0.4 --listen-interval 3s
-  hustings theory probabilistic --members 10000 --target-success 0.999 --view 0.4 --loss 0.1
-  hustings theory council --seats 4..8 --algorithm choice --estimate aggressive
-  hustings theory wagner --members 25 --compare strict
-
-The options are those of `hustings sim`, so that the same command line serves
-both.";
+const EXAMPLES: &str = include_str!("theory_help.txt").trim_ascii_end();
 
 /// Closed forms have no options of their own.
 #[derive(Debug, Args)]
@@ -37,14 +26,13 @@ const VALUES: &str = include_str!("theory_values.txt").trim_ascii_end();
 
 impl Theory {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Settled { election, conditions, experiment, own: NoOptions {} } =
-            self.protocol.settle()?;
-        let ClosedForm { values, missing } = election.closed_form(&conditions)?;
+        let Settled { election, setup, experiment, own: NoOptions {} } = self.protocol.settle()?;
+        let form = election.closed_form(&setup)?;
         let report = Report {
-            protocol: election.name(),
-            sentence: format!("{}; {}", election.sentence_in_theory(), conditions.sentence()),
-            parameters: election.parameters().and(conditions.parameters()),
-            findings: Findings::Computed { values, missing },
+            protocol: setup.protocol,
+            sentence: format!("{}; {}", election.sentence_in_theory(), setup.sentence()),
+            parameters: election.parameters().and(setup.parameters()),
+            findings: Findings::Computed(form),
         };
         report.print(experiment.format)
     }

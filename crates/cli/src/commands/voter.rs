@@ -11,13 +11,14 @@ use hustings_agent::authority::era;
 use hustings_agent::authority::voter_file::{self, Vote, VoterError, VoterFile, VoterLock};
 use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig, names};
 use hustings_fence::slots::OpenError;
+use hustings_protocol::Duration;
 use hustings_protocol::tenure::{Durable, counter};
 
-use self::voter_query::{Answers, voter_query};
+use self::voter_query::{Answers, Unproven, voter_query};
 use super::agent::runtime;
 use crate::failure::{Failure, print, say};
 use crate::options::agent_options::AgentOptions;
-use crate::options::values;
+use crate::options::{SignedArg, values};
 
 /// Initialise this host's voter, or show its promise
 #[derive(Debug, Args)]
@@ -29,7 +30,11 @@ pub(crate) struct Voter {
 #[derive(Debug, Subcommand)]
 enum What {
     Init(Box<Init>),
-    Show(Box<Show>),
+    /// Print the promise of this host's voter. Its agent must not run
+    Show {
+        #[command(flatten)]
+        options: Box<AgentOptions>,
+    },
 }
 
 /// Make this member a voter of its group, once, before it votes for the first time
@@ -45,22 +50,22 @@ struct Init {
 
     /// A majority of the voters has lost its disks for good: begin this era, higher than the one
     /// before, on every voter, after every member of the group has stopped
-    #[arg(long, value_name = "N", value_parser = values::whole(1..=u64::from(era::LAST)))]
-    era: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = values::whole(1..=era::LAST))]
+    era: Option<u16>,
 
     /// The time to wait for the other voters, at least 1s [default: 5s; 1s with --new and --era,
     /// where no answer is expected]
-    #[arg(long, value_name = "DURATION", value_parser = within, allow_hyphen_values = true)]
-    within: Option<hustings_protocol::Duration>,
+    #[arg(long, value_name = "DURATION", signed = within)]
+    within: Option<Duration>,
 }
 
 /// The default time to wait for answers that are needed.
-const OTHERS_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::from_secs(5);
+const OTHERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// The minimum time to wait for answers. In less time a running member may not have answered, and
 /// its silence would be taken for absence. For a new group or a new era no answer is expected, and
 /// this time is enough.
-const LEAST_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::from_secs(1);
+const LEAST_WITHIN: Duration = Duration::from_secs(1);
 
 /// The way out when the counters are used up, for example because a member invented some.
 const NO_ERA_LEFT: &str = "no era is left above that. Stop every member, find the last fence \
@@ -69,7 +74,7 @@ const NO_ERA_LEFT: &str = "no era is left above that. Stop every member, find th
                            command on every voter with --era N, where N is one above the era of \
                            that fence (the fence divided by 2^48)";
 
-fn within(text: &str) -> Result<hustings_protocol::Duration, String> {
+fn within(text: &str) -> Result<Duration, String> {
     match values::duration(text)? {
         span if span < LEAST_WITHIN => {
             Err(format!("too short for the other voters to answer: choose {LEAST_WITHIN} or more"))
@@ -78,43 +83,13 @@ fn within(text: &str) -> Result<hustings_protocol::Duration, String> {
     }
 }
 
-/// Print the promise of this host's voter. Its agent must not run
-#[derive(Debug, Args)]
-struct Show {
-    #[command(flatten)]
-    options: AgentOptions,
-}
-
-const AFTER_HELP: &str = "\
-A voter keeps its promises on disk, so that it keeps its word after a restart. An empty disk does
-not mean that there are no promises: they may be lost. A voter without its file therefore does not
-vote until an operator says what happened:
-
-  --new         nothing was lost: this group has never had a leader
-  (no option)   this voter's disk was lost or is damaged: the command asks the other voters for
-                their promises, a majority of all voters must answer, and this voter begins far
-                above them. Also if the leader's log says that this voter was left behind: then
-                it continues where the others are
-  --era N       a majority of the disks was lost for good, or the counters of an era are used up.
-                Stop every member of the group, run this command on every voter with the same N,
-                one above the last era, then start the members. Fences continue above those of
-                all earlier eras, but the grants of the lost voters are forgotten: make sure that
-                no work runs under an old tenure before you start
-
-The agent of this member must not run during this command. Messages under another key cannot be
-read: the command warns if it receives any. If multicast is off, it reaches only the members that
---join leads to, or that have this member in their own --join.
-
-Examples:
-  hustings voter init --config hustings.toml --new
-  hustings voter init --config hustings.toml
-  hustings voter init --config hustings.toml --era 2";
+const AFTER_HELP: &str = include_str!("voter_help.txt").trim_ascii_end();
 
 impl Voter {
     pub(super) fn run(self) -> Result<(), Failure> {
         match self.what {
             What::Init(init) => init.run(),
-            What::Show(show) => show.run(),
+            What::Show { options } => show(&options),
         }
     }
 }
@@ -137,39 +112,33 @@ impl<'a> LocalVoter<'a> {
                 names.join(", ")
             )));
         };
+        let without =
+            |why: &str| Err(Failure::Usage(format!("group `{}` has no voters{why}", group.name)));
         let quorum = match &group.authority {
             AuthorityConfig::Quorum(quorum) => quorum,
             AuthorityConfig::Nobody => {
-                return Err(Failure::Usage(format!(
-                    "group `{}` has no voters: give them with --voters, or voters = [..]",
-                    group.name
-                )));
+                return without(": give them with --voters, or voters = [..]");
             }
             AuthorityConfig::Store(store) => {
-                return Err(Failure::Usage(format!(
-                    "group `{}` has no voters, because {} grants its tenure: there is nothing to \
-                     initialise",
-                    group.name,
-                    store.store.name()
-                )));
+                let store = store.store.name();
+                return without(&format!(
+                    ", because {store} grants its tenure: there is nothing to initialise"
+                ));
             }
         };
         let member = config.name.as_str();
-        match &quorum.state {
-            Some(state) if quorum.is_voter(member) => Ok(Self { group, quorum, state, member }),
-            _ => {
-                let meant = names::meant(member, quorum);
-                let meant = meant.map_or_else(String::new, |(voter, _)| {
-                    format!("; {}", names::suggestion(voter))
-                });
-                Err(Failure::Usage(format!(
-                    "this member, `{member}`, is not a voter of group `{}`: run this command on \
-                     a voter's host ({}), or give the voter's name with --name{meant}",
-                    group.name,
-                    quorum.voters.join(", ")
-                )))
-            }
+        if let Some(state) = quorum.state.as_ref().filter(|_| quorum.is_voter(member)) {
+            return Ok(Self { group, quorum, state, member });
         }
+        let meant = names::meant(member, quorum);
+        let meant = meant.map(|(voter, _)| format!("; {}", names::suggestion(voter)));
+        Err(Failure::Usage(format!(
+            "this member, `{member}`, is not a voter of group `{}`: run this command on a voter's \
+             host ({}), or give the voter's name with --name{}",
+            group.name,
+            quorum.voters.join(", "),
+            meant.unwrap_or_default()
+        )))
     }
 
     fn open(&self) -> Result<Durable, VoterError> {
@@ -182,20 +151,19 @@ impl<'a> LocalVoter<'a> {
     }
 
     /// Checks that `era` may begin after the promise of this voter.
-    fn check_era(&self, era: u64, promised: Durable) -> Result<(), Failure> {
-        if promised.counter <= begin(era) {
+    fn check_era(&self, era: u16, promised: Durable) -> Result<(), Failure> {
+        if promised.counter <= era::begin(era) {
             return Ok(()); // nothing is promised in this era yet
         }
         let (member, group, counter) = (self.member, &self.group.name, promised.counter);
         let promised =
             format!("voter `{member}` of group `{group}` has promised counter {counter}");
-        Err(Failure::Failed(match era::after(counter) {
-            Some(next) => format!(
-                "{promised}, of era {}: choose {next} for all voters, also for voters that began \
-                 era {era}, or fences would be granted a second time",
+        Err(next_era(&promised, counter, |next| {
+            format!(
+                ", of era {}: choose {next} for all voters, also for voters that began era {era}, \
+                 or fences would be granted a second time",
                 era::of(counter)
-            ),
-            None => format!("{promised}: {NO_ERA_LEFT}"),
+            )
         }))
     }
 
@@ -204,11 +172,10 @@ impl<'a> LocalVoter<'a> {
     fn catch_up(
         &self,
         kept: Durable,
-        longest_ttl: hustings_protocol::Duration,
+        longest_ttl: Duration,
         highest: Option<u64>,
     ) -> Result<Durable, Failure> {
-        let beyond = |highest: &u64| *highest > counter::reach_of(kept.counter);
-        match highest.filter(beyond) {
+        match highest.filter(|it| *it > counter::reach_of(kept.counter)) {
             Some(counter) => Ok(Durable { counter, owner: None, longest_ttl }),
             None => Err(Failure::Failed(format!(
                 "voter `{}` of group `{}` is initialised, and has promised counter {}: there is nothing to do",
@@ -220,39 +187,35 @@ impl<'a> LocalVoter<'a> {
     /// Creates the state directory if necessary, and locks it so that no agent of this host votes
     /// with it, even if the voter's file is gone.
     fn lock(&self) -> Result<VoterLock, Failure> {
-        VoterLock::take(self.state, self.vote()).map_err(|error| {
-            Failure::Failed(match &error {
-                VoterError::State { path, source } => {
-                    let (path, remedy) = (path.display(), remedy(source));
-                    format!(
-                        "{path}: the voter's promises cannot be stored there: {source}: {remedy}"
-                    )
-                }
-                _ => error.to_string(),
-            })
+        VoterLock::take(self.state, self.vote()).map_err(|error| match &error {
+            VoterError::State { path, source } => Failure::Failed(format!(
+                "{}: the voter's promises cannot be stored there: {source}: {}",
+                path.display(),
+                remedy(source)
+            )),
+            _ => Failure::failed(error),
         })
     }
 
     /// Removes the voter's file. The voter does not vote until it is initialised again.
     fn take_away(&self) -> Result<(), Failure> {
         let path = voter_file::path(self.state, &self.group.name);
+        let shown = path.display();
         std::fs::remove_file(&path).map_err(|error| {
-            let path = path.display();
             Failure::Failed(format!(
-                "{path}: {error}: remove this file, which says that the group never had a leader"
+                "{shown}: {error}: remove this file, which says that the group never had a leader"
             ))
         })?;
-        say(&format!("{}: removed: it said that the group never had a leader", path.display()));
+        say(&format!("{shown}: removed: it said that the group never had a leader"));
         Ok(())
     }
 
     fn reset(&self, durable: Durable) -> Result<(), Failure> {
         let kept = VoterFile::reset(self.state, self.vote(), durable);
         kept.map_err(|error| Failure::Failed(in_words(&error)))?;
-        let path = voter_file::path(self.state, &self.group.name);
         print(&format!(
             "{}: voter `{}` of group `{}` begins at counter {}\n",
-            path.display(),
+            voter_file::path(self.state, &self.group.name).display(),
             self.member,
             self.group.name,
             durable.counter
@@ -262,7 +225,7 @@ impl<'a> LocalVoter<'a> {
 
 impl Init {
     fn run(self) -> Result<(), Failure> {
-        let config = self.options.config()?;
+        let config = self.options.config(None)?;
         let local = LocalVoter::of(&config)?;
         let _lock = local.lock()?;
         let mut longest_ttl = local.quorum.ttl;
@@ -288,20 +251,9 @@ impl Init {
                 local.check_era(era, promised)?;
                 longest_ttl = longest_ttl.max(promised.longest_ttl); // its grants may still last
             }
-            // An unreadable file is not lost, and another voter's file is not this voter's to
-            // replace.
-            (
-                Err(
-                    error @ (VoterError::Another { .. }
-                    | VoterError::File(
-                        OpenError::InUse { .. }
-                        | OpenError::Io { .. }
-                        | OpenError::NotOurs { .. }
-                        | OpenError::Another { .. },
-                    )),
-                ),
-                _,
-            ) => return Err(Failure::Failed(in_words(&error))),
+            (Err(error), _) if !may_be_replaced(&error) => {
+                return Err(Failure::Failed(in_words(&error)));
+            }
             // A new group has no file yet.
             (Err(VoterError::File(OpenError::Missing { .. })), _) => {}
             (Err(error), _) if self.new => {
@@ -336,7 +288,7 @@ impl Init {
     }
 
     /// The time to wait for the other voters.
-    fn within(&self) -> hustings_protocol::Duration {
+    fn within(&self) -> Duration {
         self.within.unwrap_or(if self.needs_others() { OTHERS_WITHIN } else { LEAST_WITHIN })
     }
 
@@ -347,7 +299,7 @@ impl Init {
         &self,
         local: &LocalVoter<'_>,
         kept: Option<Durable>,
-        longest_ttl: hustings_protocol::Duration,
+        longest_ttl: Duration,
         told: &Answers,
     ) -> Result<Durable, Failure> {
         let granted = told.voters.values().flatten().map(|it| it.longest_ttl);
@@ -365,8 +317,16 @@ impl Init {
         if let Some(other) = &told.another {
             return Err(Failure::Failed(other.in_words(group, &local.quorum.voters)));
         }
-        if let Some(unproven) = &told.unproven {
-            return Err(Failure::Failed(unproven.in_words(group)));
+        // A replayed recording can only keep a voter from beginning.
+        if let Some(Unproven { member, fence, address }) = &told.unproven {
+            return Err(Failure::Failed(format!(
+                "`{member}` of group `{group}` sends from {address} that it holds tenure with \
+                 fence {fence}, but it has not answered that it runs. If it runs, the group is \
+                 not new: let UDP pass between this host and that address, and stop every member \
+                 before you begin a new era. If it does not run, an old recording of it is being \
+                 replayed: stop the replay, or give all members another key. Then run this \
+                 command again"
+            )));
         }
         let Some(era) = self.era else {
             return match told.promised().find(|(_, counter)| *counter > 0) {
@@ -378,7 +338,7 @@ impl Init {
             };
         };
         match told.voters.keys().next() {
-            None => Ok(Durable { counter: begin(era), owner: None, longest_ttl }),
+            None => Ok(Durable { counter: era::begin(era), owner: None, longest_ttl }),
             Some(voter) => Err(Failure::Failed(format!(
                 "voter `{voter}` of group `{group}` runs: stop every member before you begin a \
                  new era; if only this voter's disk was lost, run this command without --era"
@@ -392,13 +352,13 @@ impl Init {
         &self,
         local: &LocalVoter<'_>,
         kept: Option<Durable>,
-        longest_ttl: hustings_protocol::Duration,
+        longest_ttl: Duration,
         told: &Answers,
     ) -> Result<Durable, Failure> {
         let group = &local.group.name;
         let majority = local.quorum.terms().majority() as usize;
-        let names: Vec<&str> = told.promised().map(|(voter, _)| voter).collect();
-        let highest = told.promised().map(|(_, counter)| counter).max();
+        let (names, counters): (Vec<&str>, Vec<u64>) = told.promised().unzip();
+        let highest = counters.into_iter().max();
         if let Some(kept) = kept {
             return local.catch_up(kept, longest_ttl, highest.filter(|_| names.len() >= majority));
         }
@@ -418,20 +378,31 @@ impl Init {
             return Ok(Durable::replacing(highest, longest_ttl));
         }
         let promised = format!("the voters of group `{group}` have promised counter {highest}");
-        Err(Failure::Failed(match era::after(highest) {
-            Some(next) => format!(
-                "{promised}, and era {} has no counter left above it: stop every member, and run \
-                 this command with --era {next} on every voter",
+        Err(next_era(&promised, highest, |next| {
+            format!(
+                ", and era {} has no counter left above it: stop every member, and run this \
+                 command with --era {next} on every voter",
                 era::of(highest)
-            ),
-            None => format!("{promised}: {NO_ERA_LEFT}"),
+            )
         }))
     }
 }
 
-fn begin(era: u64) -> u64 {
-    // The range of the option is the range of eras.
-    u16::try_from(era).map_or(u64::MAX, era::begin)
+/// Reports that a counter is used up, with the remedy for the era after it, if there is one.
+fn next_era(promised: &str, counter: u64, remedy: impl Fn(u16) -> String) -> Failure {
+    let remedy = era::after(counter).map_or_else(|| format!(": {NO_ERA_LEFT}"), remedy);
+    Failure::Failed(format!("{promised}{remedy}"))
+}
+
+/// Returns true unless the file is unreadable, which is not lost, or belongs to another voter, which
+/// is not for this voter to replace.
+fn may_be_replaced(error: &VoterError) -> bool {
+    use OpenError::{Another, InUse, Io, NotOurs};
+    !matches!(
+        error,
+        VoterError::Another { .. }
+            | VoterError::File(InUse { .. } | Io { .. } | NotOurs { .. } | Another { .. })
+    )
 }
 
 /// Explains why a voter's file cannot be used, and the remedy.
@@ -439,30 +410,30 @@ fn in_words(error: &VoterError) -> String {
     let VoterError::File(file) = error else {
         return error.to_string();
     };
-    match file {
-        OpenError::Missing { path } => format!(
-            "{}: no such file: this voter was never initialised, or its disk was lost: `hustings \
-             voter init --help` tells what to do in each case",
-            path.display()
+    let (path, why) = match file {
+        OpenError::Missing { path } => (
+            path,
+            "no such file: this voter was never initialised, or its disk was lost: `hustings voter \
+             init --help` tells what to do in each case"
+                .to_owned(),
         ),
-        OpenError::InUse { path } => format!(
-            "{}: the file is in use: stop the agent of this member first, or the other process \
-             that has it open",
-            path.display()
+        OpenError::InUse { path } => (
+            path,
+            "the file is in use: stop the agent of this member first, or the other process that \
+             has it open"
+                .to_owned(),
         ),
-        OpenError::Io { path, .. } if path.is_dir() => format!(
-            "{}: a directory is where the voter's file belongs: move the directory away",
-            path.display()
+        OpenError::Io { path, .. } if path.is_dir() => (
+            path,
+            "a directory is where the voter's file belongs: move the directory away".to_owned(),
         ),
-        OpenError::Io { path, source } => {
-            let remedy = remedy(source);
-            format!("{}: {source}: {remedy}", path.display())
-        }
+        OpenError::Io { path, source } => (path, format!("{source}: {}", remedy(source))),
         OpenError::Truncated { .. } | OpenError::Damaged { .. } => {
-            format!("{file}, with `hustings voter init`")
+            return format!("{file}, with `hustings voter init`");
         }
-        _ => file.to_string(), // the message already has the remedy
-    }
+        _ => return file.to_string(), // the message already has the remedy
+    };
+    format!("{}: {why}", path.display())
 }
 
 /// The remedy for an error of the file system.
@@ -479,14 +450,12 @@ fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-impl Show {
-    fn run(self) -> Result<(), Failure> {
-        let config = self.options.config()?;
-        let local = LocalVoter::of(&config)?;
-        let durable = local.open().map_err(|error| Failure::Failed(in_words(&error)))?;
-        print(&format!(
-            "voter `{}` of group `{}`: promised counter {}, granted {} at most\n",
-            local.member, local.group.name, durable.counter, durable.longest_ttl
-        ))
-    }
+fn show(options: &AgentOptions) -> Result<(), Failure> {
+    let config = options.config(None)?;
+    let local = LocalVoter::of(&config)?;
+    let durable = local.open().map_err(|error| Failure::Failed(in_words(&error)))?;
+    print(&format!(
+        "voter `{}` of group `{}`: promised counter {}, granted {} at most\n",
+        local.member, local.group.name, durable.counter, durable.longest_ttl
+    ))
 }

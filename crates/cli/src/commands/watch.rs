@@ -7,7 +7,7 @@ use clap::Args;
 use hustings_agent::Leadership;
 use ureq::BodyReader;
 
-use super::agent::client::{self, Client, ClientOptions, NoAnswer, Printed, in_words};
+use super::agent::client::{self, Client, NoAnswer, Printed, in_words};
 use crate::failure::{Failure, print, say};
 
 /// The path of the event stream.
@@ -21,7 +21,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(250);
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Watch {
     #[command(flatten)]
-    agent: ClientOptions,
+    agent: Client,
 
     /// The output format
     #[arg(long, value_enum, default_value_t = Printed::Text)]
@@ -34,19 +34,20 @@ end it.";
 
 impl Watch {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let client = self.agent.client();
+        let client = &self.agent;
         let mut stream = client.follow(EVENTS).map_err(|why| client.failure(why))?;
         loop {
-            self.print(&client, stream)?;
+            self.print(stream)?;
             let address = client.address();
             say(&format!("the agent at {address} does not answer: waiting for it"));
-            stream = wait(&client)?;
+            stream = wait(client)?;
             say(&format!("the agent at {address} answers again"));
         }
     }
 
     /// Prints every change until the stream ends.
-    fn print(&self, client: &Client, stream: impl Read) -> Result<(), Failure> {
+    fn print(&self, stream: impl Read) -> Result<(), Failure> {
+        let client = &self.agent;
         for line in BufReader::new(stream).lines() {
             let Ok(line) = line else {
                 return Ok(()); // a broken stream has ended
@@ -60,10 +61,10 @@ impl Watch {
                     return Err(client.failure(NoAnswer::Stranger));
                 }
                 Printed::Json => event.to_owned(),
-                Printed::Text => match client::read::<Leadership>(event) {
-                    Ok(leadership) => in_words(&leadership),
-                    Err(why) => return Err(client.failure(why)),
-                },
+                Printed::Text => {
+                    let leadership = client::read::<Leadership>(event);
+                    in_words(&leadership.map_err(|why| client.failure(why))?)
+                }
             };
             print(&format!("{line}\n"))?;
         }
@@ -72,22 +73,13 @@ impl Watch {
 }
 
 /// Waits until the agent answers again.
+#[expect(clippy::disallowed_methods, reason = "an agent on a real host is awaited")]
 fn wait(client: &Client) -> Result<BodyReader<'static>, Failure> {
     loop {
         match client.follow(EVENTS) {
             Ok(stream) => return Ok(stream),
-            Err(NoAnswer::Nobody) => pause(),
-            Err(why @ (NoAnswer::Refused(_) | NoAnswer::Stranger)) => {
-                return Err(client.failure(why));
-            }
+            Err(NoAnswer::Nobody) => std::thread::sleep(AGAIN_AFTER),
+            Err(why) => return Err(client.failure(why)),
         }
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the real world, and nothing else is to be done"
-)]
-fn pause() {
-    std::thread::sleep(AGAIN_AFTER);
 }

@@ -9,7 +9,7 @@ use hustings_protocol::Duration;
 use hustings_sim::elections::Schedule;
 
 use crate::failure::Failure;
-use crate::options::Conditions;
+use crate::options::Setup;
 pub(crate) use baselines::{AnnounceListenOptions, SuppressionOptions};
 pub(crate) use options::AnnounceOptions;
 
@@ -26,9 +26,9 @@ fn schedule(
     members: u32,
     suppress: Duration,
     announce: Duration,
-    conditions: &Conditions,
+    setup: &Setup,
 ) -> Result<Schedule, Failure> {
-    let delay = conditions.mean_delay().as_secs_f64();
+    let delay = setup.conditions.mean_delay().as_secs_f64();
     let under_way = f64::from(members) * (delay / announce.as_secs_f64());
     if under_way > MOST_UNDER_WAY {
         let enough = Duration::from_secs_f64(f64::from(members) * delay / MOST_UNDER_WAY);
@@ -36,18 +36,18 @@ fn schedule(
             "--announce-interval {announce} would have {under_way:.0} announcements under way at once: choose {enough} or more"
         )));
     }
-    require_room(members, suppress, conditions)?;
-    Ok(Schedule::new(members, suppress, announce, conditions))
+    require_room(members, suppress, setup)?;
+    Ok(Schedule::new(members, suppress, announce, &setup.conditions))
 }
 
 /// Checks that memory has room for all messages under way before the members that wake up within
 /// `suppress` have heard the first. Only delays that differ between receivers need this: then each
 /// copy is stored by itself.
-fn require_room(members: u32, suppress: Duration, conditions: &Conditions) -> Result<(), Failure> {
-    if !conditions.copies_part() {
+fn require_room(members: u32, suppress: Duration, setup: &Setup) -> Result<(), Failure> {
+    if !setup.conditions.copies_part() {
         return Ok(());
     }
-    let delay = conditions.mean_delay().as_secs_f64();
+    let delay = setup.conditions.mean_delay().as_secs_f64();
     let share = match suppress {
         Duration::ZERO => 1.0,
         suppress => (delay / suppress.as_secs_f64()).min(1.0),

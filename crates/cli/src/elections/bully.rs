@@ -9,7 +9,7 @@ use hustings_theory::bully as theory;
 
 use super::{ClosedForm, Described, FaultRules, without_faults};
 use crate::failure::Failure;
-use crate::options::{Conditions, ConditionsExt, Named, no_closed_form, one_of, values};
+use crate::options::{Named, Setup, SignedArg, no_closed_form, one_of, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
 
@@ -19,13 +19,11 @@ const MOST_MEMBERS_ASKING: u32 = 20_000;
 
 /// The options of the bully.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct BullyOptions {
     /// The number of members in the group, including a crashed leader: 2 to 20000, or to 100000 if
     /// the second-highest starts. Otherwise up to N^2 / 2 messages are under way at once, which
     /// takes each thread about N^2 x 32 bytes: 3 GB for 10000
-    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
-          value_parser = values::whole(2..=100_000_u32))]
+    #[arg(long, value_name = "N", default_value = "100", number = values::whole(2..=100_000_u32))]
     members: u32,
 
     /// The members that call an election
@@ -38,14 +36,12 @@ pub(crate) struct BullyOptions {
 
     /// The time to wait for an Answer after sending Election. Default: 2.5 x the longest delay,
     /// which is taken to be 4 x the mean if delays have no bound
-    #[arg(long, value_name = "DURATION", value_parser = values::some_time,
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", signed = values::some_time)]
     answer_within: Option<Duration>,
 
     /// The time to wait for the winner after an Answer, at least --answer-within. Default:
     /// --answer-within plus 2 x the longest delay
-    #[arg(long, value_name = "DURATION", value_parser = values::some_time,
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", signed = values::some_time)]
     victory_within: Option<Duration>,
 
     #[command(flatten)]
@@ -53,10 +49,10 @@ pub(crate) struct BullyOptions {
 }
 
 impl BullyOptions {
-    pub(super) fn settle(&self, conditions: &Conditions) -> Result<Bully, Failure> {
-        let bound = conditions.delay_bound();
-        let usual = bully::Config::paper(bound);
-        let answer_within = self.answer_within.unwrap_or(usual.answer_within);
+    pub(super) fn settle(self, setup: &Setup) -> Result<Bully, Failure> {
+        let bound = setup.conditions.delay_bound();
+        let usual = bully::Config::paper(bound).answer_within;
+        let answer_within = self.answer_within.unwrap_or(usual);
         let victory_within = self.victory_within.unwrap_or(answer_within + bound * 2);
         if victory_within < answer_within {
             return Err(Failure::Usage(format!(
@@ -82,24 +78,12 @@ fn fault_rules(bully: &Bully) -> FaultRules {
     FaultRules { election_timeout: bully.config.election_timeout, reports: bully.config.reports }
 }
 
-/// Checks that the time-outs mean what the closed forms assume.
-fn require_sound_time_outs(bully: &Bully, conditions: &Conditions) -> Result<(), Failure> {
-    let round_trip = conditions.mean_delay() * 2;
-    if bully.config.answer_within <= round_trip {
-        return Err(no_closed_form(&format!(
-            "with --answer-within {} not above a round trip of {round_trip}",
-            bully.config.answer_within
-        )));
-    }
-    Ok(())
-}
-
-fn cost(bully: &Bully, conditions: &Conditions) -> Result<theory::BullyCost, Failure> {
-    let initiator = bully.initiator;
-    let members = u64::from(bully.members);
-    match (bully.best, conditions.detection(Bully::DETECTION)) {
-        (Best::Up, _) => Ok(theory::bully(members, initiator, Best::Up)),
-        (Best::Down, Detection::Never) => Ok(theory::bully(members, initiator, Best::Down)),
+fn cost(bully: &Bully, detection: Detection) -> Result<theory::BullyCost, Failure> {
+    let (members, initiator) = (u64::from(bully.members), bully.initiator);
+    match (bully.best, detection) {
+        (Best::Up, _) | (Best::Down, Detection::Never) => {
+            Ok(theory::bully(members, initiator, bully.best))
+        }
         (Best::Down, Detection::Oracle) if initiator == BullyInitiator::SecondHighest => {
             Ok(theory::bully_if_best_known_dead(members))
         }
@@ -111,12 +95,8 @@ fn cost(bully: &Bully, conditions: &Conditions) -> Result<theory::BullyCost, Fai
 }
 
 impl Described for Bully {
-    fn name(&self) -> &'static str {
-        "bully"
-    }
-
     fn parameters(&self) -> Parameters {
-        Parameters::new()
+        Parameters::default()
             .with("members", self.members)
             .with("initiator", self.initiator.name())
             .with("crashed_leader", self.best == Best::Down)
@@ -126,34 +106,34 @@ impl Described for Bully {
     }
 
     fn sentence(&self) -> String {
-        let best = match self.best {
-            Best::Up => "",
-            Best::Down => ", the best is down",
-        };
+        let best = if self.best == Best::Down { ", the best is down" } else { "" };
         let starts = match self.initiator {
             BullyInitiator::Lowest => "the lowest starts",
             BullyInitiator::SecondHighest => "the second-highest starts",
             BullyInitiator::Random => "any one starts",
             BullyInitiator::All => "all start at once",
         };
-        let Self { members, config, .. } = self;
+        let bully::Config { answer_within, victory_within, .. } = self.config;
+        let (members, faults) = (self.members, fault_rules(self).sentence());
         format!(
-            "{members} members{best}, {starts}, answers within {}, victory within {}{}",
-            config.answer_within,
-            config.victory_within,
-            fault_rules(self).sentence()
+            "{members} members{best}, {starts}, answers within {answer_within}, victory within \
+             {victory_within}{faults}"
         )
     }
 
-    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        conditions.require_no_faults()?;
-        conditions.require_constant_delay()?;
+    /// Evaluates the closed form. It assumes that an answer arrives before its time-out.
+    fn closed_form(&self, setup: &Setup) -> Result<ClosedForm, Failure> {
+        setup.require_no_faults()?;
+        setup.require_constant_delay()?;
         fault_rules(self).require_endless_patience()?;
-        require_sound_time_outs(self, conditions)?;
-        let cost = cost(self, conditions)?;
-        let delay = cost
-            .delay
-            .at(conditions.mean_delay().as_secs_f64(), self.config.answer_within.as_secs_f64());
+        let (delay, answer_within) = (setup.conditions.mean_delay(), self.config.answer_within);
+        let round_trip = delay * 2;
+        if answer_within <= round_trip {
+            return Err(no_closed_form(&format!(
+                "with --answer-within {answer_within} not above a round trip of {round_trip}"
+            )));
+        }
+        let cost = cost(self, setup.conditions.detection(Bully::DETECTION))?;
         Ok(without_faults(
             cost.messages,
             &[
@@ -161,16 +141,15 @@ impl Described for Bully {
                 ("answer", cost.messages_answer),
                 ("coordinator", cost.messages_coordinator),
             ],
-            delay,
+            cost.delay.at(delay.as_secs_f64(), answer_within.as_secs_f64()),
         ))
     }
 
     fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
-        let asks_all = self.initiator != BullyInitiator::SecondHighest;
-        if asks_all && self.members > MOST_MEMBERS_ASKING {
+        let members = self.members;
+        if self.initiator != BullyInitiator::SecondHighest && members > MOST_MEMBERS_ASKING {
             return Err(Failure::Usage(format!(
-                "--members {} would send up to N^2 messages at once: choose from 2 to {MOST_MEMBERS_ASKING}, or --initiator second-highest",
-                self.members
+                "--members {members} would send up to N^2 messages at once: choose from 2 to {MOST_MEMBERS_ASKING}, or --initiator second-highest"
             )));
         }
         simulation.elect(self, *self)

@@ -4,14 +4,11 @@
 mod bolot;
 mod equations;
 mod hosts;
-mod keeping;
 mod terms;
-
-use std::fmt;
 
 use clap::{Args, ValueEnum};
 use hustings_protocol::council::{self as protocol, Search};
-use hustings_sim::trial::{Poll as SimulatedPoll, Stays, Tallies};
+use hustings_sim::trial::{Poll, Stays, Tallies};
 use hustings_theory::council::optimum::{best_c, robust_c, uncertain};
 use hustings_theory::council::rules::in_theory;
 use hustings_theory::council::{self as theory, Knowledge, Loss, Seats};
@@ -19,21 +16,19 @@ use hustings_theory::council::{self as theory, Knowledge, Loss, Seats};
 use super::{ClosedForm, Described};
 use crate::failure::Failure;
 use crate::options::seats::{self, Aim, Average, no_depth};
-use crate::options::{Conditions, ConditionsExt, Named, name_of, no_closed_form, one_of, values};
+use crate::options::{Named, Setup, SignedArg, name_of, one_of, require_closed_form, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
-use bolot::Bolot;
 pub(super) use bolot::BolotOptions;
-use keeping::{KeepOptions, Kept};
-use terms::Guess;
+use hosts::KeepOptions;
+use terms::{Guess, show_seats};
 
 /// The options of `council`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct CouncilOptions {
     /// The number of hosts: 1 to 10^9. --estimate sets whether the centre knows it
-    #[arg(long, value_name = "N", default_value = "10000", allow_negative_numbers = true,
-          value_parser = values::whole(1..=1_000_000_000_u64))]
+    #[arg(long, value_name = "N", default_value = "10000",
+          number = values::whole(1..=1_000_000_000_u64))]
     members: u64,
 
     /// The number of representatives, from L to U. U is at most 1000; if replies are lost, 100
@@ -45,7 +40,7 @@ pub(crate) struct CouncilOptions {
 
     /// The rule for which hosts draw, and which draw again. The baseline, Bolot's masks, is a
     /// protocol of its own, `bolot`
-    #[arg(long, default_value_t = Algorithm::SkipReset, value_parser = terms::Algorithms)]
+    #[arg(long, default_value = "skip-reset", value_parser = terms::Algorithms)]
     algorithm: Algorithm,
 
     /// With --algorithm history, host by host: the number of rounds that a host remembers, from 1
@@ -79,9 +74,9 @@ pub(crate) struct CouncilOptions {
 
     /// The first estimate, above U. Too high costs rounds without replies; too low causes a storm
     /// of replies. Has no effect with --estimate known
-    #[arg(long, value_name = "M", default_value = "100000", allow_negative_numbers = true,
-          value_parser = values::whole(2..=1_000_000_000_u64))]
-    max_guess: u64,
+    #[arg(long, value_name = "M", default_value = "100000",
+          number = values::whole(2..=1_000_000_000_u32))]
+    max_guess: u32,
 
     /// The rule by which an --estimate falls [default: printed; with --churn always guarded]
     #[arg(long, value_parser = one_of::<Search>())]
@@ -100,13 +95,13 @@ pub(super) struct ReplyOptions {
     /// The probability that a reply is lost, up to 0.9; the same limit holds for --multicast-loss
     /// here. Replies are the only unicasts, so this equals --unicast-loss. A host that misses a
     /// feedback message sits out until the next one in which all hosts draw
-    #[arg(long, value_name = "P", value_parser = values::probability, allow_negative_numbers = true,
+    #[arg(long, value_name = "P", number = values::probability,
           conflicts_with_all = ["unicast_loss", "loss"])]
     reply_loss: Option<f64>,
 
     /// In the simulator: give up an election after R rounds
-    #[arg(long, value_name = "R", default_value = "100000", allow_negative_numbers = true,
-          value_parser = values::whole(1..=1_000_000_u64))]
+    #[arg(long, value_name = "R", default_value = "100000",
+          number = values::whole(1..=1_000_000_u64))]
     max_rounds: u64,
 
     /// In the simulator: the engine
@@ -133,23 +128,43 @@ const GREATEST_LOSS: f64 = 0.9;
 
 impl ReplyOptions {
     /// Returns the loss, after checking that no other fault is asked for.
-    fn loss(self, protocol: &str, conditions: &Conditions) -> Result<Loss, Failure> {
-        conditions.require_steps(protocol)?;
-        conditions.require_all_up(protocol)?;
-        let loss = Loss {
-            reply: self.reply_loss.unwrap_or(conditions.network.unicast_loss),
-            multicast: conditions.network.multicast_loss,
-        };
-        for (option, probability) in
-            [("--reply-loss", loss.reply), ("--multicast-loss", loss.multicast)]
-        {
-            if probability > GREATEST_LOSS {
-                return Err(Failure::Usage(format!(
-                    "{option} {probability} leaves too few messages for a council: choose from 0 to {GREATEST_LOSS}"
-                )));
-            }
+    fn loss(self, setup: &Setup) -> Result<Loss, Failure> {
+        setup.require_steps()?;
+        setup.require_all_up()?;
+        let network = &setup.conditions.network;
+        let reply = self.reply_loss.unwrap_or(network.unicast_loss);
+        let multicast = network.multicast_loss;
+        let losses = [("--reply-loss", reply), ("--multicast-loss", multicast)];
+        match losses.into_iter().find(|(_, probability)| *probability > GREATEST_LOSS) {
+            None => Ok(Loss { reply, multicast }),
+            Some((option, probability)) => Err(Failure::Usage(format!(
+                "{option} {probability} leaves too few messages for a council: choose from 0 to {GREATEST_LOSS}"
+            ))),
         }
-        Ok(loss)
+    }
+
+    fn parameters(self, loss: Loss) -> Parameters {
+        Parameters::default()
+            .with("reply_loss", loss.reply)
+            .with("max_rounds", self.max_rounds)
+            .with("engine", name_of(&self.engine))
+    }
+
+    /// Returns true if the election is simulated host by host. `reason` is the option that requires
+    /// that, if there is one.
+    ///
+    /// # Errors
+    /// If it has to be and the options forbid it.
+    fn is_by_hosts(self, reason: Option<&str>, simulation: &Simulation) -> Result<bool, Failure> {
+        let reason = reason.or(simulation.is_traced().then_some("--trace"));
+        match (self.engine, reason) {
+            (Engine::Aggregate, Some(reason)) => Err(Failure::Usage(format!(
+                "{reason} needs single hosts, which --engine aggregate does not have: choose \
+                 --engine per-host"
+            ))),
+            (Engine::Aggregate | Engine::Auto, None) => Ok(false),
+            (Engine::PerHost, _) | (Engine::Auto, Some(_)) => Ok(true),
+        }
     }
 }
 
@@ -175,12 +190,6 @@ enum Algorithm {
     Priority,
 }
 
-impl fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&name_of(self))
-    }
-}
-
 impl Algorithm {
     fn protocols(self, depth: u8) -> protocol::Algorithm {
         match self {
@@ -195,15 +204,14 @@ impl Algorithm {
 }
 
 impl CouncilOptions {
-    pub(super) fn settle(&self, conditions: &Conditions) -> Result<Poll, Failure> {
-        let loss = self.replies.loss("council", conditions)?;
-        let seats = self.seats;
-        if seats.least > self.members {
+    pub(super) fn settle(self, setup: &Setup) -> Result<Council, Failure> {
+        let loss = self.replies.loss(setup)?;
+        let Self { seats, members, .. } = self;
+        if seats.least > members {
             return Err(Failure::Usage(format!(
-                "--seats {} cannot be filled by --members {}: choose an L of at most {}",
-                terms::show_seats(seats),
-                self.members,
-                self.members
+                "--seats {} cannot be filled by --members {members}: choose an L of at most \
+                 {members}",
+                show_seats(seats)
             )));
         }
         self.require_few_seats(loss)?;
@@ -211,11 +219,9 @@ impl CouncilOptions {
         let drawn = self.algorithm.protocols(self.depth.unwrap_or(1));
         // Priority has no recurrence; its samples are drawn as by skip-reset.
         let in_theory = in_theory(drawn).unwrap_or(theory::Algorithm::SkipReset);
-        let election = theory::Election {
-            loss,
-            knowledge: self.knowledge()?,
-            ..theory::Election::new(seats, self.members, in_theory, 1.0)
-        };
+        let knowledge = self.knowledge()?;
+        let election = theory::Election::new(seats, members, in_theory, 1.0);
+        let election = theory::Election { loss, knowledge, ..election };
         let election = match self.c {
             Average::Best => best_c_of(&election, self.optimise),
             Average::Robust => {
@@ -229,29 +235,15 @@ impl CouncilOptions {
                 "--c {} is too great for --seats {}: every draw among {} hosts would select all \
                  of them, for ever: choose above 0 and below {}",
                 election.c,
-                terms::show_seats(seats),
+                show_seats(seats),
                 seats.most + 1,
                 election.limit_of_c()
             )));
         }
-        let council = Council {
-            election,
-            cost: election.cost(),
-            algorithm: self.algorithm,
-            drawn,
-            chosen: self.c,
-            aim: self.optimise,
-            guess: self.estimate,
-            max_guess: self.max_guess,
-            search: self.search(),
-        };
+        let (cost, search) = (election.cost(), self.search());
+        let council = Council { options: self, election, cost, drawn, search };
         council.require_an_end()?;
-        Ok(Poll {
-            kind: Kind::Council(council),
-            loss,
-            replies: self.replies,
-            kept: self.keeping.settle(),
-        })
+        Ok(council)
     }
 
     fn search(&self) -> Search {
@@ -265,18 +257,14 @@ impl CouncilOptions {
             return Err(Failure::Usage(no_depth(&self.algorithm)));
         }
         match self.search {
-            Some(Search::Printed) if self.keeping.is_kept() => Err(Failure::Usage(
+            Some(Search::Printed) if self.keeping.is_kept() => Err(Failure::usage(
                 "--search printed cannot be combined with --churn: a council is kept as agents \
-                 keep it, with --search guarded"
-                    .to_owned(),
+                 keep it, with --search guarded",
             )),
-            Some(_) if self.estimate == Guess::Known && !self.keeping.is_kept() => {
-                Err(Failure::Usage(
-                    "--search sets how an --estimate falls, and there is no falling estimate: \
-                     choose --estimate conservative, aggressive or alpha:A,beta:B"
-                        .to_owned(),
-                ))
-            }
+            Some(_) if self.estimate.is_none() && !self.keeping.is_kept() => Err(Failure::usage(
+                "--search sets how an --estimate falls, and there is no falling estimate: choose \
+                 --estimate conservative, aggressive or alpha:A,beta:B",
+            )),
             _ => Ok(()),
         }
     }
@@ -293,7 +281,7 @@ impl CouncilOptions {
             return Err(Failure::Usage(format!(
                 "--seats {} is too many for --algorithm {} with loss of replies: choose a U of \
                  at most {most}",
-                terms::show_seats(self.seats),
+                show_seats(self.seats),
                 name_of(&self.algorithm)
             )));
         }
@@ -301,18 +289,19 @@ impl CouncilOptions {
     }
 
     fn knowledge(&self) -> Result<Knowledge, Failure> {
-        let Some(estimate) = self.estimate.from(self.max_guess) else {
+        let Self { seats, estimate: Some(fall), max_guess, .. } = *self else {
             return Ok(Knowledge::Known);
         };
-        let seats = self.seats;
-        if self.max_guess <= seats.most {
+        if u64::from(max_guess) <= seats.most {
             return Err(Failure::Usage(format!(
-                "--max-guess {} is not above the number of seats: choose {} or more for --seats {}",
-                self.max_guess,
+                "--max-guess {max_guess} is not above the number of seats: choose {} or more for \
+                 --seats {}",
                 seats.most + 1,
-                terms::show_seats(seats)
+                show_seats(seats)
             )));
         }
+        let protocol::Estimate { alpha, beta, first } = fall.estimate(max_guess);
+        let estimate = theory::Estimate { alpha, beta, first: first.into() };
         terms::require_progress(estimate, seats)?;
         Ok(Knowledge::Estimated(estimate))
     }
@@ -337,18 +326,14 @@ fn by_first_guess(election: &theory::Election) -> theory::Election {
 }
 
 /// A council election with all options settled.
-#[derive(Debug, Clone, Copy)]
-struct Council {
+#[derive(Debug)]
+pub(crate) struct Council {
+    options: CouncilOptions,
     election: theory::Election,
     /// The cost by the equations. Computed once, because it may take seconds.
     cost: theory::Cost,
-    algorithm: Algorithm,
     /// The algorithm as the hosts know it.
     drawn: protocol::Algorithm,
-    chosen: Average,
-    aim: Aim,
-    guess: Guess,
-    max_guess: u64,
     search: Search,
 }
 
@@ -363,186 +348,103 @@ impl Council {
         Err(Failure::Usage(format!(
             "--c {} hardly ever leads to a council of {}: choose nearer to {best:.2}, or auto",
             self.election.c,
-            terms::show_seats(self.election.seats)
+            show_seats(self.election.seats)
         )))
     }
 
+    /// The option that requires every host to be simulated, if there is one.
+    fn needs_hosts(&self) -> Option<&'static str> {
+        let CouncilOptions { algorithm, estimate, keeping, .. } = &self.options;
+        if keeping.is_kept() {
+            Some("--churn")
+        } else if *algorithm == Algorithm::Priority {
+            Some("--algorithm merit")
+        } else if estimate.is_some() && self.search == Search::Guarded {
+            Some("--search guarded")
+        } else {
+            None
+        }
+    }
+}
+
+impl Described for Council {
+    fn reply_loss(&self) -> Option<f64> {
+        Some(self.election.loss.reply)
+    }
+
     fn parameters(&self) -> Parameters {
-        let theory::Election { seats, members, c, .. } = self.election;
-        let chosen = match self.chosen {
-            Average::Best | Average::Robust => Some(self.aim.to_string()),
+        let CouncilOptions { algorithm, optimise, estimate, max_guess, .. } = self.options;
+        let chosen = match self.options.c {
+            Average::Best | Average::Robust => Some(optimise.to_string()),
             Average::Fixed(_) => None,
         };
         let depth = match self.drawn {
             protocol::Algorithm::History { depth } => Some(depth),
             _ => None,
         };
-        let max_guess = match self.election.knowledge {
-            Knowledge::Estimated(_) => Some(self.max_guess),
-            Knowledge::Known | Knowledge::Taken(_) => None,
-        };
-        Parameters::new()
-            .with("members", members)
-            .with("seats", terms::show_seats(seats))
-            .with("algorithm", name_of(&self.algorithm))
+        Parameters::default()
+            .with("members", self.election.members)
+            .with("seats", show_seats(self.election.seats))
+            .with("algorithm", name_of(&algorithm))
             .with("depth", depth)
-            .with("c", c)
+            .with("c", self.election.c)
             .with("optimised", chosen)
-            .with("robust", self.chosen == Average::Robust)
-            .with("estimate", self.guess.to_string())
-            .with("max_guess", max_guess)
+            .with("robust", self.options.c == Average::Robust)
+            .with("estimate", terms::show_guess(estimate))
+            .with("max_guess", estimate.map(|_| max_guess))
             .with("search", self.search.name())
+            .and(self.options.keeping.parameters())
+            .and(self.options.replies.parameters(self.election.loss))
     }
 
     fn sentence(&self) -> String {
-        let theory::Election { seats, members, c, knowledge, .. } = self.election;
-        let is_estimated = matches!(knowledge, Knowledge::Estimated(_));
-        let knowledge = match knowledge {
-            Knowledge::Estimated(_) => {
-                let guarded = match self.search {
-                    Search::Printed => "",
-                    Search::Guarded => ", guarded",
-                };
-                format!("estimate {} from {}{guarded}", self.guess, self.max_guess)
-            }
-            Knowledge::Known | Knowledge::Taken(_) => "number known".to_owned(),
+        let CouncilOptions { algorithm, optimise, estimate, max_guess, .. } = self.options;
+        let theory::Election { seats, members, c, .. } = self.election;
+        let guarded = if self.search == Search::Guarded { ", guarded" } else { "" };
+        let knowledge = match estimate {
+            Some(fall) => format!("estimate {fall} from {max_guess}{guarded}"),
+            None => "number known".to_owned(),
         };
-        let c = match self.chosen {
-            Average::Best if is_estimated => {
+        let c = match self.options.c {
+            Average::Best if estimate.is_some() => {
                 // A centre that does not know the number of hosts cannot choose by it.
-                format!("c {c:.4} (best for {} of {})", self.aim, self.max_guess)
+                format!("c {c:.4} (best for {optimise} of {max_guess})")
             }
-            Average::Best => format!("c {c:.4} (best for {})", self.aim),
-            Average::Robust => format!("c {c:.4} (robust for {})", self.aim),
+            Average::Best => format!("c {c:.4} (best for {optimise})"),
+            Average::Robust => format!("c {c:.4} (robust for {optimise})"),
             Average::Fixed(c) => format!("c {c}"),
         };
-        format!(
-            "{members} members, seats {}, {}, {c}, {knowledge}",
-            terms::show_seats(seats),
-            name_of(&self.algorithm)
-        )
-    }
-}
-
-/// An election of a few hosts out of many by a centre.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Poll {
-    kind: Kind,
-    loss: Loss,
-    replies: ReplyOptions,
-    kept: Option<Kept>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    Council(Council),
-    Bolot(Bolot),
-}
-
-impl Poll {
-    /// The option that requires every host to be simulated, if there is one.
-    fn needs_hosts(&self) -> Option<&'static str> {
-        let Kind::Council(council) = self.kind else {
-            return None;
-        };
-        let is_guarded = council.search == Search::Guarded;
-        match council.election.knowledge {
-            _ if self.kept.is_some() => Some("--churn"),
-            _ if council.algorithm == Algorithm::Priority => Some("--algorithm merit"),
-            Knowledge::Estimated(_) if is_guarded => Some("--search guarded"),
-            Knowledge::Estimated(_) | Knowledge::Known | Knowledge::Taken(_) => None,
-        }
+        let (seats, algorithm) = (show_seats(seats), name_of(&algorithm));
+        let kept = self.options.keeping.sentence();
+        format!("{members} members, seats {seats}, {algorithm}, {c}, {knowledge}{kept}")
     }
 
-    /// Returns true if the election is simulated host by host.
-    ///
-    /// # Errors
-    /// If it has to be and the options forbid it.
-    fn is_by_hosts(&self, is_traced: bool) -> Result<bool, Failure> {
-        let reason = self.needs_hosts().or(is_traced.then_some("--trace"));
-        match (self.replies.engine, reason) {
-            (Engine::Aggregate, Some(reason)) => Err(Failure::Usage(format!(
-                "{reason} needs single hosts, which --engine aggregate does not have: choose \
-                 --engine per-host"
-            ))),
-            (Engine::Aggregate | Engine::Auto, None) => Ok(false),
-            (Engine::PerHost, _) | (Engine::Auto, Some(_)) => Ok(true),
-        }
-    }
-
-    /// Returns the poll in aggregate, for the simulator.
-    fn in_aggregate(&self) -> SimulatedPoll {
-        let most_rounds = self.replies.max_rounds;
-        match self.kind {
-            Kind::Council(Council { election, .. }) => {
-                SimulatedPoll::Council { election, most_rounds }
-            }
-            Kind::Bolot(Bolot { members }) => {
-                SimulatedPoll::Masks { members, loss: self.loss, most_rounds }
-            }
-        }
-    }
-}
-
-impl Described for Poll {
-    fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::Council(_) => "council",
-            Kind::Bolot(_) => Bolot::NAME,
-        }
-    }
-
-    /// Fills in the loss of replies.
-    fn conditions(&self, mut given: Conditions) -> Conditions {
-        given.network.unicast_loss = self.loss.reply;
-        given
-    }
-
-    fn parameters(&self) -> Parameters {
-        let own = match self.kind {
-            Kind::Council(council) => council.parameters(),
-            Kind::Bolot(Bolot { members }) => Parameters::new().with("members", members),
-        };
-        own.and(self.kept.map_or_else(Parameters::new, Kept::parameters))
-            .with("reply_loss", self.loss.reply)
-            .with("max_rounds", self.replies.max_rounds)
-            .with("engine", name_of(&self.replies.engine))
-    }
-
-    fn sentence(&self) -> String {
-        let own = match self.kind {
-            Kind::Council(council) => council.sentence(),
-            Kind::Bolot(Bolot { members }) => format!("{members} members, nested keys of 16 bits"),
-        };
-        own + &self.kept.map_or_else(String::new, Kept::sentence)
-    }
-
-    fn closed_form(&self, _: &Conditions) -> Result<ClosedForm, Failure> {
-        match self.kind {
-            _ if self.kept.is_some() => Err(no_closed_form("of a council that is kept (--churn)")),
-            Kind::Council(council) => equations::council(&council),
-            Kind::Bolot(bolot) => bolot.closed_form(self.loss),
-        }
+    fn closed_form(&self, _: &Setup) -> Result<ClosedForm, Failure> {
+        let is_kept = self.options.keeping.is_kept();
+        require_closed_form(&[(is_kept, "of a council that is kept (--churn)")])?;
+        equations::council(self)
     }
 
     fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
-        simulation.require_no_script(self.name())?;
-        let poll = if self.is_by_hosts(simulation.is_traced())? {
-            let trial = self.by_hosts(simulation.conditions.mean_delay())?;
-            if let Some(kept) = &self.kept {
-                if simulation.is_traced() {
-                    return Err(Failure::Usage(
-                        "--trace records one election, not a council that is kept (--churn): \
-                         leave one of the two out"
-                            .to_owned(),
-                    ));
-                }
-                return simulation.conduct(self, &Stays::new(kept.stay(trial)));
-            }
-            SimulatedPoll::Hosts(trial)
-        } else {
-            self.in_aggregate()
-        };
-        simulation.conduct(self, &Tallies::new(poll))
+        simulation.require_no_script()?;
+        let CouncilOptions { replies, keeping, .. } = &self.options;
+        let (election, most_rounds) = (self.election, replies.max_rounds);
+        let own = Parameters::default();
+        if !replies.is_by_hosts(self.needs_hosts(), simulation)? {
+            let poll = Poll::Council { election, most_rounds };
+            return simulation.conduct(self, &Tallies::new(poll), own);
+        }
+        let config = hosts::of_council(self, simulation.setup.conditions.mean_delay())?;
+        let trial = hosts::trial(election.members, config, election.loss, most_rounds)?;
+        if !keeping.is_kept() {
+            return simulation.conduct(self, &Tallies::new(Poll::Hosts(trial)), own);
+        }
+        if simulation.is_traced() {
+            return Err(Failure::usage(
+                "--trace records one election, not a council that is kept (--churn): leave one of \
+                 the two out",
+            ));
+        }
+        simulation.conduct(self, &Stays::new(keeping.stay(trial)), own)
     }
 }

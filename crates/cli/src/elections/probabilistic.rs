@@ -1,21 +1,20 @@
 //! The probabilistic election by Gupta, van Renesse and Birman.
 
-mod round;
-
 use clap::{Args, ValueEnum};
-use hustings_protocol::Duration;
 use hustings_protocol::probabilistic::{
     Config, GroupSize, Introduction, LastRound, Recall, ReplyRule, Strategy,
 };
 use hustings_sim::probabilistic::ProbabilisticTrial;
 use hustings_sim::trial::Rounds;
-use hustings_theory::probabilistic::Model;
+use hustings_sim::{Conditions, Detection, Network};
+use hustings_theory::probabilistic::adaptive::{OutOfReach, smallest_k};
+use hustings_theory::probabilistic::{Model, cost, detection, factors, success};
 
 use super::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Conditions, ConditionsExt, Named, name_of, one_of, values};
-use crate::report::Parameters;
-use crate::simulation::Simulation;
+use crate::options::{Named, Setup, SignedArg, name_of, one_of, require_closed_form, values};
+use crate::report::{Parameters, sentence_of};
+use crate::simulation::{LONGEST_RUN, Simulation};
 
 /// The number of members above which the last round grows like any other by default; also the
 /// greatest K that memory has room for.
@@ -33,44 +32,34 @@ const MOST_COUNTED: u32 = 1_000_000;
 const MOST_TRIALS: f64 = 2.5e10;
 /// The approximate number of draws by each member in a count.
 const DRAWS: f64 = 50.0;
-/// A hundred years, the longest duration that an option accepts.
-const LONGEST: f64 = 100.0 * 365.0 * 24.0 * 3600.0;
-
-/// The protocol's name on the command line.
-const NAME: &str = "probabilistic";
 
 /// The options of `probabilistic`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct ProbabilisticOptions {
     /// The number of members in the group: 1 to 10000000, in theory to 1000000000. Costs hardly
     /// depend on it
-    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
-          value_parser = values::whole(1..=1_000_000_000_u32))]
+    #[arg(long, value_name = "N", default_value = "100",
+          number = values::whole(1..=1_000_000_000_u32))]
     members: u32,
 
     /// The average number of members that are drawn to agree on a leader in the first round: 1 to
     /// N. More members succeed more often and send more messages. Default: 7, as in the paper, or N
     /// if that is less
-    #[arg(long, value_name = "K", value_parser = values::whole(1..=1_000_000_000_u32),
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", number = values::whole(1..=1_000_000_000_u32))]
     k: Option<u32>,
 
     /// Instead of --k: use the smallest K with which a round succeeds with this probability, for
     /// any ranking of members, at the given --view, --crash and losses. With --introduction
     /// multicast the view is given by the multicasts that arrive
-    #[arg(long, visible_alias = "target", value_name = "P", value_parser = target,
-          allow_negative_numbers = true, conflicts_with = "k")]
+    #[arg(long, visible_alias = "target", value_name = "P", number = target, conflicts_with = "k")]
     target_success: Option<f64>,
 
     /// The factor by which K grows from round to round: 1 to 1000
-    #[arg(long, value_name = "FACTOR", default_value = "2", value_parser = growth,
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "FACTOR", default_value = "2", number = growth)]
     growth: f64,
 
     /// The maximum number of rounds
-    #[arg(long, value_name = "R", default_value = "5", value_parser = values::whole(1..=1_000_u16),
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", default_value = "5", number = values::whole(1..=1_000_u16))]
     max_rounds: u16,
 
     /// K of the last of several rounds. With everyone it is N, as in the paper; if that round
@@ -106,8 +95,7 @@ pub(crate) struct ProbabilisticOptions {
     /// units of the message delay. The next round begins after the shortest wait. A shorter limit
     /// makes more members call; beyond 1000 the number no longer falls. 0 to 1000000; 1000 unless
     /// given
-    #[arg(long, value_name = "STEPS", allow_negative_numbers = true,
-          value_parser = values::whole(0..=1_000_000_u32))]
+    #[arg(long, value_name = "STEPS", number = values::whole(0..=1_000_000_u32))]
     hesitation: Option<u32>,
 }
 
@@ -126,33 +114,23 @@ enum Size {
 }
 
 fn target(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number > 0.0 && number < 1.0 => Ok(number),
-        _ => Err("choose a probability above 0 and below 1, as in 0.999".to_owned()),
-    }
+    let usage = "choose a probability above 0 and below 1, as in 0.999";
+    values::number(text, |it| it > 0.0 && it < 1.0, usage)
 }
 
 fn growth(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if (1.0..=1_000.0).contains(&number) => Ok(number),
-        _ => Err("choose a number from 1 to 1000, as in 1.5".to_owned()),
-    }
+    let usage = "choose a number from 1 to 1000, as in 1.5";
+    values::number(text, |it| (1.0..=1_000.0).contains(&it), usage)
 }
 
 impl ProbabilisticOptions {
-    pub(super) fn settle(&self, conditions: &Conditions) -> Result<Probabilistic, Failure> {
+    pub(super) fn settle(self, setup: &Setup) -> Result<Probabilistic, Failure> {
         let members = self.members;
-        let model = Model {
-            members: members.into(),
-            view: conditions.view,
-            crash: conditions.crash,
-            unicast_loss: conditions.network.unicast_loss,
-            multicast_loss: conditions.network.multicast_loss,
-        };
+        let Conditions { network, crash, view, .. } = setup.conditions;
+        let Network { unicast_loss, multicast_loss, .. } = network;
+        let model = Model { members: members.into(), view, crash, unicast_loss, multicast_loss };
         let first = match (self.k, self.target_success) {
-            (_, Some(target)) => {
-                round::k_for(&round::acquainted(self.introduction, model), target)?
-            }
+            (_, Some(target)) => k_for(&acquainted(self.introduction, model), target)?,
             (None, None) => Strategy::DOCUMENT.first.min(members),
             (Some(k), None) if k <= members => k,
             (Some(k), None) => {
@@ -176,32 +154,17 @@ impl ProbabilisticOptions {
             last: self.last_round.unwrap_or(usual),
             ..Strategy::DOCUMENT
         };
-        Ok(Probabilistic {
-            model,
-            members,
-            strategy,
-            target: self.target_success,
-            recall: self.recall,
-            reply: self.reply,
-            size: self.group_size,
-            introduction: self.introduction,
-            hesitation: self.hesitation.unwrap_or(USUAL_HESITATION),
-        })
+        let hesitation = self.hesitation.unwrap_or(USUAL_HESITATION);
+        Ok(Probabilistic { options: self, model, strategy, hesitation })
     }
 }
 
 /// A probabilistic election with all options settled.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Probabilistic {
+    options: ProbabilisticOptions,
     model: Model,
-    members: u32,
     strategy: Strategy,
-    /// The success probability for which the first K was chosen.
-    target: Option<f64>,
-    recall: Recall,
-    reply: ReplyRule,
-    size: Size,
-    introduction: Introduction,
     /// In units of a message's delay.
     hesitation: u32,
 }
@@ -211,52 +174,41 @@ impl Probabilistic {
     ///
     /// # Errors
     /// Names the setting that the simulator does not support or has no room for.
-    fn trial(&self, conditions: &Conditions) -> Result<ProbabilisticTrial, Failure> {
-        let hop = conditions.require_steps(NAME)?;
-        let members = self.members;
+    fn trial(&self, setup: &Setup) -> Result<ProbabilisticTrial, Failure> {
+        let hop = setup.require_steps()?;
+        let ProbabilisticOptions { members, group_size, recall, reply, introduction, .. } =
+            self.options;
         let config = Config {
             strategy: self.strategy,
-            size: match self.size {
+            size: match group_size {
                 Size::Known => GroupSize::Known(members.into()),
                 Size::View => GroupSize::View,
                 Size::Estimate => GroupSize::Estimate,
             },
-            recall: self.recall,
-            reply: self.reply,
-            introduction: self.introduction,
+            recall,
+            reply,
+            introduction,
             hesitation: hop * u64::from(self.hesitation),
             ..Config::paper(members.into(), hop)
         };
-        self.require_room(conditions.view)?;
+        self.require_room()?;
         self.require_time(&config)?;
-        Ok(ProbabilisticTrial {
-            members,
-            view: conditions.view,
-            crash: conditions.crash,
-            unicast_loss: conditions.network.unicast_loss,
-            multicast_loss: conditions.network.multicast_loss,
-            config,
-            purge: true,
-        })
+        let Model { view, crash, unicast_loss, multicast_loss, .. } = self.model;
+        let purge = true;
+        Ok(ProbabilisticTrial { members, view, crash, unicast_loss, multicast_loss, config, purge })
     }
 
     /// Checks that the members and the messages of the participants fit into memory.
-    fn require_room(&self, view: f64) -> Result<(), Failure> {
-        let members = self.members;
+    fn require_room(&self) -> Result<(), Failure> {
+        let members = self.options.members;
         if members > MOST_SIMULATED {
             return Err(Failure::Usage(format!(
                 "--members {members} is above the limit of the simulator: choose from 1 to \
                  {MOST_SIMULATED}"
             )));
         }
-        if self.size == Size::Estimate && members > MOST_COUNTED {
-            return Err(Failure::Usage(format!(
-                "--members {members} is above the limit of the simulator with --group-size \
-                 estimate: choose from 1 to {MOST_COUNTED}"
-            )));
-        }
-        if self.size == Size::Estimate {
-            self.require_countable(view)?;
+        if self.options.group_size == Size::Estimate {
+            self.require_countable()?;
         }
         let greatest = self.strategy.ks(members.into()).max().unwrap_or(0);
         if greatest <= MOST_AT_ONCE {
@@ -275,9 +227,15 @@ impl Probabilistic {
         )))
     }
 
-    /// Checks that a count reaches all members and ends within some minutes.
-    fn require_countable(&self, view: f64) -> Result<(), Failure> {
-        let members = self.members;
+    /// Checks that a count fits into memory, reaches all members and ends within some minutes.
+    fn require_countable(&self) -> Result<(), Failure> {
+        let (members, view) = (self.options.members, self.model.view);
+        if members > MOST_COUNTED {
+            return Err(Failure::Usage(format!(
+                "--members {members} is above the limit of the simulator with --group-size \
+                 estimate: choose from 1 to {MOST_COUNTED}"
+            )));
+        }
         let (all, others) = (f64::from(members), f64::from(members) - 1.0);
         let quick = all * DRAWS / MOST_TRIALS;
         // A member that knows one other passes the count on. With this many more, it is rare that a
@@ -285,8 +243,7 @@ impl Probabilistic {
         let known_to_some = ((all.ln() + 3.0) / others).min(1.0);
         let why = match view {
             _ if members > 1 && view * others < 1.0 => {
-                ": each would know less than one other \
-                member"
+                ": each would know less than one other member"
             }
             _ if view < quick => " in some minutes",
             _ => return Ok(()),
@@ -301,88 +258,121 @@ impl Probabilistic {
     /// Checks that times in a run do not overflow.
     fn require_time(&self, config: &Config) -> Result<(), Failure> {
         let hop = config.hop.as_secs_f64();
-        let round = |k: u32| hop * (f64::from(k) * 1.5 + 4.0) + hesitation(config);
-        let longest: f64 = self.strategy.ks(self.members.into()).map(round).sum();
-        if longest <= LONGEST {
+        let hesitation = match config.recall {
+            Recall::Delay => config.hesitation.as_secs_f64(),
+            Recall::Hash | Recall::All => 0.0,
+        };
+        let round = |k: u32| hop * (f64::from(k) * 1.5 + 4.0) + hesitation;
+        let longest: f64 = self.strategy.ks(self.options.members.into()).map(round).sum();
+        let limit = LONGEST_RUN.as_secs_f64();
+        if longest <= limit {
             return Ok(());
         }
         Err(Failure::Usage(format!(
             "a run of up to {:.0} years is too long: choose a shorter --delay, or fewer --max-rounds",
-            longest / LONGEST * 100.0
+            longest / limit * 100.0
         )))
-    }
-
-    /// The settings of one round in one sentence for people.
-    fn sentence_of_a_round(&self) -> String {
-        let target = self.target.map(|it| format!(" for a success of {it}"));
-        let Self { members, strategy, .. } = self;
-        format!("{members} members, K {}{}", strategy.first, target.unwrap_or_default())
     }
 }
 
 impl Described for Probabilistic {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn parameters(&self) -> Parameters {
-        let Strategy {
-            first,
-            growth,
-            rounds,
-            last,
-            steady_from: _, // agents only
-        } = self.strategy;
-        Parameters::new()
-            .with("members", self.members)
+        let Strategy { first, growth, rounds, last, .. } = self.strategy;
+        let options = &self.options;
+        Parameters::default()
+            .with("members", options.members)
             .with("k", first)
-            .with("target_success", self.target)
+            .with("target_success", options.target_success)
             .with("growth", growth)
             .with("max_rounds", rounds)
             .with("last_round", last.name())
-            .with("reinitiate", self.recall.name())
-            .with("reply", self.reply.name())
-            .with("group_size", name_of(&self.size))
-            .with("introduction", self.introduction.name())
+            .with("reinitiate", options.recall.name())
+            .with("reply", options.reply.name())
+            .with("group_size", name_of(&options.group_size))
+            .with("introduction", options.introduction.name())
             .with("hesitation", self.hesitation)
     }
 
     fn sentence(&self) -> String {
+        let ProbabilisticOptions { recall, reply, group_size, introduction, .. } = self.options;
         let Strategy { growth, rounds, last, .. } = self.strategy;
-        let mut said = vec![self.sentence_of_a_round()];
-        if rounds == 1 {
-            said.push("one round".to_owned());
-        } else {
-            let last = match last {
-                LastRound::Everybody => ", everyone in the last",
-                LastRound::Grown => "",
-            };
-            said.push(format!("growing by {growth} in {rounds} rounds{last}"));
-            said.push(format!("reinitiate {}", self.recall.name()));
-        }
-        if self.reply != ReplyRule::Worse {
-            said.push(format!("reply {}", self.reply.name()));
-        }
-        if self.size != Size::Known {
-            said.push(format!("group size {}", name_of(&self.size)));
-        }
-        if self.introduction != Introduction::View {
-            said.push(format!("introduction {}", self.introduction.name()));
-        }
-        said.join(", ")
+        let last = match last {
+            LastRound::Everybody => ", everyone in the last",
+            LastRound::Grown => "",
+        };
+        sentence_of([
+            (true, self.sentence_in_theory()),
+            (rounds == 1, "one round".to_owned()),
+            (rounds != 1, format!("growing by {growth} in {rounds} rounds{last}")),
+            (rounds != 1, format!("reinitiate {}", recall.name())),
+            (reply != ReplyRule::Worse, format!("reply {}", reply.name())),
+            (group_size != Size::Known, format!("group size {}", name_of(&group_size))),
+            (introduction != Introduction::View, format!("introduction {}", introduction.name())),
+        ])
     }
 
+    /// The settings of one round.
     fn sentence_in_theory(&self) -> String {
-        self.sentence_of_a_round()
+        let ProbabilisticOptions { members, target_success, .. } = self.options;
+        let target = target_success.map(|it| format!(" for a success of {it}"));
+        format!("{members} members, K {}{}", self.strategy.first, target.unwrap_or_default())
     }
 
-    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        round::closed_form(self, conditions)
+    /// Evaluates a round with the first K.
+    fn closed_form(&self, setup: &Setup) -> Result<ClosedForm, Failure> {
+        setup.require_independent_losses()?;
+        let ProbabilisticOptions {
+            group_size, introduction, recall, reply, target_success, ..
+        } = self.options;
+        let is_detected = setup.conditions.detection(Detection::Never) != Detection::Never;
+        require_closed_form(&[
+            (is_detected, "with --detect"),
+            (group_size == Size::View, "with --group-size view"),
+            (group_size == Size::Estimate, "with --group-size estimate"),
+        ])?;
+        let model = &acquainted(introduction, self.model);
+        let k = f64::from(self.strategy.first);
+        let mut form = ClosedForm::default();
+        if target_success.is_some() {
+            form.add([("k", k)]);
+        }
+        let detection_bound = match recall {
+            Recall::Hash => detection::detection_bound_by_hash(model, k),
+            Recall::Delay | Recall::All => detection::detection_bound(model, k),
+        };
+        form.add([
+            ("e1", factors::e1(model, k)),
+            ("e2", factors::e2(model, k)),
+            ("e3", factors::e3(model, k)),
+            ("e4", factors::e4(model, k)),
+            ("e5", factors::e5(model, k)),
+            ("success_bound", factors::success_bound(model, k)),
+            ("success_corrected", success::success_corrected(model, k)),
+            ("detection_bound", detection_bound),
+            ("detection_bound_printed", detection::detection_bound_printed(model, k)),
+        ]);
+        let unicasts_bound = (reply == ReplyRule::Worse).then(|| cost::unicasts_bound(model, k));
+        form.enter("unicasts_bound", unicasts_bound);
+        if target_success.is_some() {
+            let multicasts = cost::multicasts_bound(model, k);
+            let (first_unicasts, multicasts_bound) = match introduction {
+                Introduction::View => (cost::first_unicasts(model, k), multicasts),
+                // Every member that sends a final multicast also multicasts its first choice.
+                Introduction::Multicast => (0.0, 2.0 * multicasts - 1.0),
+            };
+            form.add([
+                ("relay_members", model.relay_members(k)),
+                ("first_unicasts", first_unicasts),
+                ("multicasts_bound", multicasts_bound),
+            ]);
+        }
+        Ok(form)
     }
 
     fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
-        simulation.require_no_script(NAME)?;
-        simulation.conduct(self, &Rounds::new(self.trial(&simulation.conditions)?))
+        simulation.require_no_script()?;
+        let study = Rounds::new(self.trial(&simulation.setup)?);
+        simulation.conduct(self, &study, Parameters::default())
     }
 }
 
@@ -393,9 +383,49 @@ fn rounded_up(number: f64) -> String {
     format!("{:.digits$}", (number * scale).ceil() / scale)
 }
 
-fn hesitation(config: &Config) -> f64 {
-    match config.recall {
-        Recall::Delay => Duration::as_secs_f64(config.hesitation),
-        Recall::Hash | Recall::All => 0.0,
+/// Returns the smallest K with which a round succeeds with probability `target`.
+///
+/// # Errors
+/// If there is none.
+fn k_for(model: &Model, target: f64) -> Result<u32, Failure> {
+    let chosen =
+        smallest_k(model, target).map_err(|shortfall| out_of_reach(model, target, &shortfall))?;
+    // K is at most the number of members, which fits.
+    Ok(u32::try_from(chosen.k).unwrap_or(u32::MAX))
+}
+
+/// Returns the model in which drawn members know as many of each other as they do after all have
+/// introduced themselves.
+fn acquainted(introduction: Introduction, model: Model) -> Model {
+    match introduction {
+        Introduction::View => model,
+        // A member that receives another's multicast knows that member.
+        Introduction::Multicast => Model { view: 1.0 - model.multicast_loss, ..model },
     }
+}
+
+fn out_of_reach(model: &Model, target: f64, shortfall: &OutOfReach) -> Failure {
+    let OutOfReach { ceiling, best } = shortfall;
+    Failure::Usage(if *ceiling <= 0.0 {
+        format!(
+            "no K reaches --target-success {target}: with --crash {} no member is left at the \
+             end of a round: choose a --crash below 1",
+            model.crash
+        )
+    } else if target >= *ceiling {
+        format!(
+            "no K reaches --target-success {target}: with --crash {} the leader itself crashes \
+             so often that a round succeeds with probability {ceiling} at most: choose a target \
+             below that",
+            model.crash
+        )
+    } else {
+        // Rounded down, so that the user can ask for the value.
+        let success = (best.success * 1e6).floor() / 1e6;
+        format!(
+            "no K reaches --target-success {target}: the best for --members {} is K {}, with \
+             {success}: choose a lower target, more members, wider views or less loss",
+            model.members, best.k
+        )
+    })
 }

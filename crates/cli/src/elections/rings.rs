@@ -1,7 +1,8 @@
 //! The two ring elections: Chang and Roberts', and the modified ring.
 
 use clap::Args;
-use hustings_protocol::{chang_roberts, modified_ring};
+use hustings_protocol::chang_roberts::{self, Initiator};
+use hustings_protocol::modified_ring;
 use hustings_sim::classics::{Initiators, Order};
 use hustings_sim::elections::{ChangRoberts, Circle, ModifiedRing};
 use hustings_theory::rings as theory;
@@ -9,7 +10,7 @@ use serde_json::Value;
 
 use super::{ClosedForm, Described, FaultRules, without_faults};
 use crate::failure::Failure;
-use crate::options::{Conditions, ConditionsExt, Named, no_closed_form, one_of, values};
+use crate::options::{Named, Setup, SignedArg, no_closed_form, one_of, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
 
@@ -18,11 +19,10 @@ const MOST_LIST_ENTRIES: u64 = 1_000_000_000;
 
 /// The options of Chang and Roberts' ring.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct ChangRobertsOptions {
     /// The number of members in the group: 2 to 10000000
-    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
-          value_parser = values::whole(2..=10_000_000_u32))]
+    #[arg(long, value_name = "N", default_value = "100",
+          number = values::whole(2..=10_000_000_u32))]
     members: u32,
 
     #[command(flatten)]
@@ -39,12 +39,10 @@ pub(crate) struct ChangRobertsOptions {
 
 /// The options of the modified ring.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct ModifiedRingOptions {
     /// The number of members in the group: 2 to 1000000. Every message carries a list of members,
     /// which each receiver reads: time grows with the square of N
-    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
-          value_parser = values::whole(2..=1_000_000_u32))]
+    #[arg(long, value_name = "N", default_value = "100", number = values::whole(2..=1_000_000_u32))]
     members: u32,
 
     #[command(flatten)]
@@ -76,90 +74,56 @@ fn initiators(text: &str) -> Result<Initiators, String> {
 }
 
 impl ChangRobertsOptions {
-    pub(super) fn settle(&self, conditions: &Conditions) -> Result<ChangRoberts, Failure> {
-        let initiator = if self.literal {
-            chang_roberts::Initiator::Literal
-        } else {
-            chang_roberts::Initiator::Participates
-        };
-        Ok(ChangRoberts {
-            ring: self.start.circle(self.members, conditions)?,
-            config: chang_roberts::Config {
-                initiator,
-                reports: self.fault_rules.reports,
-                election_timeout: self.fault_rules.election_timeout,
-            },
-        })
+    pub(super) fn settle(self, setup: &Setup) -> Result<RingElection, Failure> {
+        let rule = if self.literal { Rule::Literal } else { Rule::ChangRoberts };
+        self.start.settle(rule, self.members, self.fault_rules, setup)
     }
 }
 
 impl ModifiedRingOptions {
-    pub(super) fn settle(&self, conditions: &Conditions) -> Result<ModifiedRing, Failure> {
-        Ok(ModifiedRing {
-            ring: self.start.circle(self.members, conditions)?,
-            config: modified_ring::Config {
-                reports: self.fault_rules.reports,
-                election_timeout: self.fault_rules.election_timeout,
-            },
-        })
+    pub(super) fn settle(self, setup: &Setup) -> Result<RingElection, Failure> {
+        self.start.settle(Rule::Modified, self.members, self.fault_rules, setup)
     }
 }
 
 impl StartOptions {
-    fn circle(&self, members: u32, conditions: &Conditions) -> Result<Circle, Failure> {
+    fn settle(
+        &self,
+        rule: Rule,
+        members: u32,
+        fault_rules: FaultRules,
+        setup: &Setup,
+    ) -> Result<RingElection, Failure> {
         match self.initiators {
             Initiators::Count(count) if count > members => Err(Failure::Usage(format!(
                 "--initiators {count} is more than --members {members}: choose from 1 to {members}, or all"
             ))),
-            initiators => Ok(Circle::new(members, initiators, self.order, conditions)),
+            initiators => {
+                let circle = Circle::new(members, initiators, self.order, &setup.conditions);
+                Ok(RingElection { rule, circle, fault_rules })
+            }
         }
     }
 }
 
-/// The settings that both ring elections share.
-struct RingSettings {
+/// The rules of the ring elections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    ChangRoberts,
+    /// Chang and Roberts' as in the slides, to the letter.
+    Literal,
+    Modified,
+}
+
+/// A ring election with all options settled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RingElection {
+    rule: Rule,
     circle: Circle,
     fault_rules: FaultRules,
 }
 
-impl From<&ChangRoberts> for RingSettings {
-    fn from(ChangRoberts { ring, config }: &ChangRoberts) -> Self {
-        let chang_roberts::Config { election_timeout, reports, .. } = *config;
-        Self { circle: *ring, fault_rules: FaultRules { election_timeout, reports } }
-    }
-}
-
-impl From<&ModifiedRing> for RingSettings {
-    fn from(ModifiedRing { ring, config }: &ModifiedRing) -> Self {
-        let modified_ring::Config { election_timeout, reports, .. } = *config;
-        Self { circle: *ring, fault_rules: FaultRules { election_timeout, reports } }
-    }
-}
-
-impl RingSettings {
-    fn parameters(&self) -> Parameters {
-        let initiators: Value = match self.circle.initiators {
-            Initiators::Count(count) => count.into(),
-            Initiators::All => "all".into(),
-        };
-        Parameters::new()
-            .with("members", self.circle.members)
-            .with("initiators", initiators)
-            .with("order", self.circle.order.name())
-            .and(self.fault_rules.parameters())
-    }
-
-    fn sentence(&self) -> String {
-        let start = match self.circle.initiators {
-            Initiators::Count(1) => "1 starts".to_owned(),
-            Initiators::Count(count) => format!("{count} start at once"),
-            Initiators::All => "all start at once".to_owned(),
-        };
-        let members = self.circle.members;
-        let (order, fault_rules) = (self.circle.order.name(), self.fault_rules.sentence());
-        format!("{members} members in {order} order, {start}{fault_rules}")
-    }
-
+impl RingElection {
     fn order_in_theory(&self) -> Result<theory::Order, Failure> {
         match self.circle.order {
             Order::Random => Ok(theory::Order::Random),
@@ -168,101 +132,91 @@ impl RingSettings {
             Order::Ascending => Err(no_closed_form("for --order ascending")),
         }
     }
+}
 
-    /// Checks that there is a closed form. A single message under way meets no other, so delays may
-    /// vary and only their mean counts.
-    fn require_closed_form(&self, conditions: &Conditions) -> Result<(), Failure> {
-        conditions.require_no_faults()?;
+impl Described for RingElection {
+    fn parameters(&self) -> Parameters {
+        let initiators: Value = match self.circle.initiators {
+            Initiators::Count(count) => count.into(),
+            Initiators::All => "all".into(),
+        };
+        let parameters = Parameters::default()
+            .with("members", self.circle.members)
+            .with("initiators", initiators)
+            .with("order", self.circle.order.name())
+            .and(self.fault_rules.parameters());
+        match self.rule {
+            Rule::ChangRoberts | Rule::Literal => {
+                parameters.with("literal", self.rule == Rule::Literal)
+            }
+            Rule::Modified => parameters,
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let start = match self.circle.initiators {
+            Initiators::Count(1) => "1 starts".to_owned(),
+            Initiators::Count(count) => format!("{count} start at once"),
+            Initiators::All => "all start at once".to_owned(),
+        };
+        let (members, order) = (self.circle.members, self.circle.order.name());
+        let fault_rules = self.fault_rules.sentence();
+        let literal = if self.rule == Rule::Literal { ", read literally" } else { "" };
+        format!("{members} members in {order} order, {start}{fault_rules}{literal}")
+    }
+
+    /// Evaluates the closed form. A single message under way meets no other, so delays may vary and
+    /// only their mean counts.
+    fn closed_form(&self, setup: &Setup) -> Result<ClosedForm, Failure> {
+        setup.require_no_faults()?;
         self.fault_rules.require_endless_patience()?;
-        match self.circle.starters() {
-            1 => Ok(()),
-            _ => conditions.require_constant_delay(),
+        let (members, starters) = (u64::from(self.circle.members), self.circle.starters());
+        if starters > 1 {
+            setup.require_constant_delay()?;
         }
-    }
-}
-
-fn is_literal(election: &ChangRoberts) -> bool {
-    election.config.initiator == chang_roberts::Initiator::Literal
-}
-
-fn cost(election: &ChangRoberts) -> Result<theory::RingCost, Failure> {
-    let Circle { members, initiators, order, .. } = election.ring;
-    let literal = is_literal(election);
-    match (literal, initiators.among(members) == members, order) {
-        (false, _, _) => Ok(theory::chang_roberts(
-            members.into(),
-            election.ring.starters(),
-            RingSettings::from(election).order_in_theory()?,
-        )),
-        (true, true, Order::Random) => Ok(theory::chang_roberts_literal(members.into())),
-        (true, _, _) => {
-            Err(no_closed_form("with --literal, except --initiators all --order random"))
-        }
-    }
-}
-
-impl Described for ChangRoberts {
-    fn name(&self) -> &'static str {
-        "chang-roberts"
-    }
-
-    fn parameters(&self) -> Parameters {
-        RingSettings::from(self).parameters().with("literal", is_literal(self))
-    }
-
-    fn sentence(&self) -> String {
-        let literal = if is_literal(self) { ", read literally" } else { "" };
-        RingSettings::from(self).sentence() + literal
-    }
-
-    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        RingSettings::from(self).require_closed_form(conditions)?;
-        let cost = cost(self)?;
+        let (announcement, cost) = match self.rule {
+            Rule::Modified => {
+                ("coordinator", theory::modified_ring(members, starters, self.order_in_theory()?))
+            }
+            Rule::ChangRoberts => {
+                ("elected", theory::chang_roberts(members, starters, self.order_in_theory()?))
+            }
+            Rule::Literal if starters == members && self.circle.order == Order::Random => {
+                ("elected", theory::chang_roberts_literal(members))
+            }
+            Rule::Literal => {
+                return Err(no_closed_form(
+                    "with --literal, except --initiators all --order random",
+                ));
+            }
+        };
         Ok(without_faults(
             cost.messages,
-            &[("election", cost.messages_election), ("elected", cost.messages_announcement)],
-            cost.delay_hops * conditions.mean_delay().as_secs_f64(),
+            &[("election", cost.messages_election), (announcement, cost.messages_announcement)],
+            cost.delay_hops * setup.conditions.mean_delay().as_secs_f64(),
         ))
     }
 
     fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
-        simulation.elect(self, *self)
-    }
-}
-
-impl Described for ModifiedRing {
-    fn name(&self) -> &'static str {
-        "modified-ring"
-    }
-
-    fn parameters(&self) -> Parameters {
-        RingSettings::from(self).parameters()
-    }
-
-    fn sentence(&self) -> String {
-        RingSettings::from(self).sentence()
-    }
-
-    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        RingSettings::from(self).require_closed_form(conditions)?;
-        let order = RingSettings::from(self).order_in_theory()?;
-        let cost = theory::modified_ring(self.ring.members.into(), self.ring.starters(), order);
-        Ok(without_faults(
-            cost.messages,
-            &[("election", cost.messages_election), ("coordinator", cost.messages_announcement)],
-            cost.delay_hops * conditions.mean_delay().as_secs_f64(),
-        ))
-    }
-
-    fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
-        let (members, starters) = (self.ring.members, self.ring.starters());
-        let most = MOST_LIST_ENTRIES / u64::from(members);
-        if starters > most {
-            return Err(Failure::Usage(format!(
-                "--initiators {starters} would send that number of lists of up to {members} \
-                 members at once: choose from 1 to {most}"
-            )));
-        }
-        simulation.elect(self, *self)
+        let ring = self.circle;
+        let FaultRules { election_timeout, reports } = self.fault_rules;
+        let initiator = match self.rule {
+            Rule::ChangRoberts => Initiator::Participates,
+            Rule::Literal => Initiator::Literal,
+            Rule::Modified => {
+                let (members, starters) = (ring.members, ring.starters());
+                let most = MOST_LIST_ENTRIES / u64::from(members);
+                if starters > most {
+                    return Err(Failure::Usage(format!(
+                        "--initiators {starters} would send that number of lists of up to \
+                         {members} members at once: choose from 1 to {most}"
+                    )));
+                }
+                let config = modified_ring::Config { reports, election_timeout };
+                return simulation.elect(self, ModifiedRing { ring, config });
+            }
+        };
+        let config = chang_roberts::Config { initiator, reports, election_timeout };
+        simulation.elect(self, ChangRoberts { ring, config })
     }
 }

@@ -18,23 +18,19 @@ use hustings_theory::wagner::stall::{StallLimit, least_limit, longest};
 
 use super::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Conditions, ConditionsExt, Named, name_of, no_closed_form, one_of, values};
+use crate::options::{Named, Setup, SignedArg, name_of, one_of, require_closed_form, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
 
-/// The protocol's name on the command line.
-const NAME: &str = "wagner";
 /// The smallest ring on which a member has two different neighbours.
 const FEWEST_WITH_TWO_NEIGHBOURS: usize = 3;
 
 /// The options of `wagner`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct WagnerOptions {
     /// The number of members on the ring: 2 to 1000. With fewer than 4 members, or 3 with --ring
     /// clockwise, no member can be held to its flip. The paper's example has 25
-    #[arg(long, value_name = "N", default_value = "25", allow_negative_numbers = true,
-          value_parser = values::whole(2..=1_000_u32))]
+    #[arg(long, value_name = "N", default_value = "25", number = values::whole(2..=1_000_u32))]
     members: u32,
 
     /// The rule by which the known bits of the random number t decide whether it lies above or
@@ -65,8 +61,7 @@ pub(crate) struct WagnerOptions {
 
     /// Instead of --stall-limit: the smallest L that ends an honest draw with a probability of at
     /// most P
-    #[arg(long, value_name = "P", value_parser = rarely, conflicts_with = "stall_limit",
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", number = rarely, conflicts_with = "stall_limit")]
     false_alarm: Option<f64>,
 
     /// The cheaters and their strategy, as in im@3 or df@2..5: members 2 to 5, numbered from 0 in
@@ -86,24 +81,21 @@ pub(crate) struct WagnerOptions {
     cheat: Vec<Cheaters>,
 
     /// End a draw after R rounds, if it does not end by itself
-    #[arg(long, value_name = "R", default_value = "1000", allow_negative_numbers = true,
-          value_parser = values::whole(1..=1_000_000_u32))]
+    #[arg(long, value_name = "R", default_value = "1000",
+          number = values::whole(1..=1_000_000_u32))]
     max_rounds: u32,
 }
 
 /// The limit for equal stages in a row, if there is one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Limit(Option<NonZeroU32>);
+type Limit = Option<NonZeroU32>;
 
 /// The greatest limit. Its false alarms are rarer than a floating-point number can express.
 const GREATEST_LIMIT: u32 = 1_000;
 
 fn stall_limit(text: &str) -> Result<Limit, String> {
-    if text == "none" {
-        return Ok(Limit(None));
-    }
     match text.parse::<NonZeroU32>() {
-        Ok(limit) if limit.get() <= GREATEST_LIMIT => Ok(Limit(Some(limit))),
+        _ if text == "none" => Ok(None),
+        Ok(limit) if limit.get() <= GREATEST_LIMIT => Ok(Some(limit)),
         _ => Err(format!("choose a whole number from 1 to {GREATEST_LIMIT}, or none")),
     }
 }
@@ -112,20 +104,17 @@ fn stall_limit(text: &str) -> Result<Limit, String> {
 const RAREST: f64 = 1e-300;
 
 fn rarely(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(chance) if (RAREST..1.0).contains(&chance) => Ok(chance),
-        _ => Err(format!("choose a probability of at least {RAREST:e} and below 1")),
-    }
+    let usage = format!("choose a probability of at least {RAREST:e} and below 1");
+    values::number(text, |it| (RAREST..1.0).contains(&it), &usage)
 }
 
 /// The time limit for an answer, if there is one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ResponseLimit(Option<Duration>);
+type ResponseLimit = Option<Duration>;
 
 fn response_limit(text: &str) -> Result<ResponseLimit, String> {
     match text {
-        "none" => Ok(ResponseLimit(None)),
-        span => values::some_time(span).map(|span| ResponseLimit(Some(span))),
+        "none" => Ok(None),
+        span => values::some_time(span).map(Some),
     }
 }
 
@@ -203,23 +192,15 @@ impl Cheaters {
 }
 
 impl WagnerOptions {
-    pub(super) fn settle(&self, conditions: &Conditions) -> Result<Wagner, Failure> {
-        let members = self.members;
+    pub(super) fn settle(mut self, setup: &Setup) -> Result<Wagner, Failure> {
         self.check_cheaters()?;
-        let usual = conditions.mean_delay() * u64::from(4 * members);
-        Ok(Wagner {
-            members,
-            compare: self.compare,
-            ring: self.ring,
-            selection: self.selection,
-            limit: self.limit(),
-            response: match self.response_limit {
-                Some(ResponseLimit(limit)) => limit,
-                None => Some(usual),
-            },
-            cheaters: self.cheat.clone(),
-            most_rounds: self.max_rounds,
-        })
+        if let Some(at_most) = self.false_alarm {
+            let limit = least_limit(self.members as usize, at_most);
+            self.stall_limit = NonZeroU32::new(limit.equal_stages());
+        }
+        let usual = setup.conditions.mean_delay() * u64::from(4 * self.members);
+        let response_limit = self.response_limit.unwrap_or(Some(usual));
+        Ok(Wagner { options: self, response_limit })
     }
 
     /// Checks that the cheaters are on the ring, that no place has two strategies, and that at
@@ -235,46 +216,36 @@ impl WagnerOptions {
                 members - 1
             )));
         }
-        let segments = |place: u32| {
-            let all = self.cheat.iter().map(segment);
-            all.filter(|it| it.holds(place, members)).count()
-        };
-        if let Some(place) = (0..members).find(|place| segments(*place) > 1) {
-            return Err(Failure::Usage(format!(
-                "--cheat names member {place} twice: a member cheats in one way only"
-            )));
+        let mut honest = 0;
+        for place in 0..members {
+            match self.cheat.iter().filter(|it| segment(it).holds(place, members)).count() {
+                0 => honest += 1,
+                1 => {}
+                _ => {
+                    return Err(Failure::Usage(format!(
+                        "--cheat names member {place} twice: a member cheats in one way only"
+                    )));
+                }
+            }
         }
-        match (0..members).filter(|place| segments(*place) == 0).count() {
-            0 | 1 => Err(Failure::Usage("--cheat leaves fewer than two members honest".to_owned())),
-            _ => Ok(()),
+        if honest < 2 {
+            return Err(Failure::usage("--cheat leaves fewer than two members honest"));
         }
-    }
-
-    fn limit(&self) -> Limit {
-        let Some(at_most) = self.false_alarm else {
-            return self.stall_limit;
-        };
-        let limit = least_limit(self.members as usize, at_most);
-        Limit(NonZeroU32::new(limit.equal_stages()))
+        Ok(())
     }
 }
 
 /// A draw on Wagner's ring with all options settled.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Wagner {
-    members: u32,
-    compare: Compare,
-    ring: Ring,
-    selection: Selection,
-    limit: Limit,
-    response: Option<Duration>,
-    cheaters: Vec<Cheaters>,
-    most_rounds: u32,
+    /// The limit for stages is settled.
+    options: WagnerOptions,
+    response_limit: ResponseLimit,
 }
 
 impl Wagner {
     fn show_cheaters(&self) -> Option<String> {
-        let shown: Vec<String> = self.cheaters.iter().map(|it| it.show()).collect();
+        let shown: Vec<String> = self.options.cheat.iter().map(|it| it.show()).collect();
         (!shown.is_empty()).then(|| shown.join(" and "))
     }
 
@@ -282,102 +253,84 @@ impl Wagner {
     ///
     /// # Errors
     /// Names the setting that the simulator does not support.
-    fn trial(&self, conditions: &Conditions) -> Result<DrawTrial, Failure> {
-        let hop = conditions.require_steps(NAME)?;
-        conditions.require_agreed_ring(NAME)?;
-        let fewest = self.ring.fewest();
-        if self.members < fewest {
+    fn trial(&self, setup: &Setup) -> Result<DrawTrial, Failure> {
+        let hop = setup.require_steps()?;
+        setup.require_agreed_ring()?;
+        let WagnerOptions { members, ring, selection, compare, stall_limit, .. } = self.options;
+        let fewest = ring.fewest();
+        if members < fewest {
             return Err(Failure::Usage(format!(
-                "--members {} is too few for a draw, because no member can be bound to its flip: \
-                 choose {fewest} or more",
-                self.members
+                "--members {members} is too few for a draw, because no member can be bound to its \
+                 flip: choose {fewest} or more"
             )));
         }
-        let config = Config {
-            ring: self.ring,
-            selection: self.selection,
-            compare: self.compare,
-            stall_limit: self.limit.0,
-            respond_within: self.response,
-        };
-        let segments = self.cheaters.iter();
-        let segments = segments.map(|it| it.segment(self.members, &config));
+        let respond_within = self.response_limit;
+        let config = Config { ring, selection, compare, stall_limit, respond_within };
+        let segments = self.options.cheat.iter().map(|it| it.segment(members, &config));
         let cheaters = segments.collect::<Result<_, Failure>>()?;
-        Ok(DrawTrial {
-            members: self.members,
-            config,
-            cheaters,
-            hop,
-            loss: conditions.network.unicast_loss,
-            most_rounds: self.most_rounds,
-        })
+        let loss = setup.conditions.network.unicast_loss;
+        let most_rounds = self.options.max_rounds;
+        Ok(DrawTrial { members, config, cheaters, hop, loss, most_rounds })
     }
 }
 
 impl Described for Wagner {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn parameters(&self) -> Parameters {
-        Parameters::new()
-            .with("members", self.members)
-            .with("compare", self.compare.name())
-            .with("ring", self.ring.name())
-            .with("selection", self.selection.name())
-            .with("stall_limit", self.limit.0.map(NonZeroU32::get))
-            .with("response_limit", self.response.map(|it| it.to_string()))
+        let options = &self.options;
+        Parameters::default()
+            .with("members", options.members)
+            .with("compare", options.compare.name())
+            .with("ring", options.ring.name())
+            .with("selection", options.selection.name())
+            .with("stall_limit", options.stall_limit.map(NonZeroU32::get))
+            .with("response_limit", self.response_limit.map(|it| it.to_string()))
             .with("cheat", self.show_cheaters())
-            .with("max_rounds", self.most_rounds)
+            .with("max_rounds", options.max_rounds)
     }
 
     fn sentence(&self) -> String {
-        let ring = match self.ring {
-            Ring::BothWays => "both ways",
-            Ring::Clockwise => "clockwise first",
-        };
-        let limit = match self.limit.0 {
-            Some(limit) => format!("at most {limit} equal stages in a row"),
-            None => "no limit on equal stages".to_owned(),
-        };
-        let choice = match self.selection {
-            Selection::Proportional => format!("compare {}", self.compare.name()),
-            Selection::Parity => "selection by parity".to_owned(),
-        };
-        let cheat = self.show_cheaters().map(|it| format!(", cheat {it}"));
-        let few = if self.members < self.ring.fewest() {
+        let WagnerOptions { members, ring, selection, compare, stall_limit, .. } = self.options;
+        let few = if members < ring.fewest() {
             " (all honest: so few members cannot be bound to their flips, so agents hold no such \
              draw)"
         } else {
             ""
         };
-        format!(
-            "{} members{few}, {choice}, flips {ring}, {limit}{}",
-            self.members,
-            cheat.unwrap_or_default()
-        )
+        let choice = match selection {
+            Selection::Proportional => format!("compare {}", compare.name()),
+            Selection::Parity => "selection by parity".to_owned(),
+        };
+        let ring = match ring {
+            Ring::BothWays => "both ways",
+            Ring::Clockwise => "clockwise first",
+        };
+        let limit = match stall_limit {
+            Some(limit) => format!("at most {limit} equal stages in a row"),
+            None => "no limit on equal stages".to_owned(),
+        };
+        let cheat = self.show_cheaters().map_or_else(String::new, |it| format!(", cheat {it}"));
+        format!("{members} members{few}, {choice}, flips {ring}, {limit}{cheat}")
     }
 
     /// Evaluates a draw among honest members, and the effect that cheaters could have.
-    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        conditions.require_no_faults()?;
-        conditions.require_constant_delay()?;
-        if !self.cheaters.is_empty() {
-            return Err(no_closed_form("with --cheat"));
-        }
-        if self.selection == Selection::Parity {
-            return Err(no_closed_form("with --selection parity"));
-        }
-        let n = self.members as usize;
+    fn closed_form(&self, setup: &Setup) -> Result<ClosedForm, Failure> {
+        setup.require_no_faults()?;
+        setup.require_constant_delay()?;
+        let WagnerOptions { members, ring, selection, compare, stall_limit, .. } = self.options;
+        require_closed_form(&[
+            (!self.options.cheat.is_empty(), "with --cheat"),
+            (selection == Selection::Parity, "with --selection parity"),
+        ])?;
+        let n = members as usize;
         // In every round each flip makes `n` hops. With an agreed direction the two ways take
         // turns.
-        let (hops, sees) = match self.ring {
+        let (hops, sees) = match ring {
             Ring::BothWays => (n, Sees::Both),
             Ring::Clockwise => (2 * n, Sees::Clockwise),
         };
-        let limit = self.limit.0.map(|limit| StallLimit::new(limit.get()));
-        let expected = cost(n, self.compare, limit);
-        let hop = conditions.mean_delay().as_secs_f64();
+        let limit = stall_limit.map(|limit| StallLimit::new(limit.get()));
+        let expected = cost(n, compare, limit);
+        let hop = setup.conditions.mean_delay().as_secs_f64();
         let mut form = ClosedForm::of([
             ("stages", expected.stages),
             ("flips", expected.flips),
@@ -394,7 +347,7 @@ impl Described for Wagner {
         form.add([
             ("stages_bound_printed", printed_bound(n).into()),
             ("stages_exceed", stages_exceed(n, printed_bound(n))),
-            ("segment_largest", segment::largest(n, self.ring) as f64),
+            ("segment_largest", segment::largest(n, ring) as f64),
         ]);
         if n >= FEWEST_WITH_TWO_NEIGHBOURS {
             form.add([
@@ -406,7 +359,8 @@ impl Described for Wagner {
     }
 
     fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {
-        simulation.require_no_script(NAME)?;
-        simulation.conduct(self, &Draws::new(self.trial(&simulation.conditions)?))
+        simulation.require_no_script()?;
+        let study = Draws::new(self.trial(&simulation.setup)?);
+        simulation.conduct(self, &study, Parameters::default())
     }
 }

@@ -131,30 +131,23 @@ impl AgentOptions {
     /// Returns the options about the election and tenure that the command line or the environment
     /// sets.
     pub(crate) fn elections(&self) -> Vec<&'static str> {
-        let mut options = vec![
+        const OPTIONS: [&str; 9] = [
             "protocol", "priority", "voters", "etcd", "postgres", "ttl", "state", "announce",
             "listen",
         ];
-        let no_election = ["none".to_owned()];
-        options.retain(|option| match self.overrides.texts(option) {
-            Some(texts) => *option != "protocol" || texts != no_election,
+        let is_set = |option: &&str| match self.overrides.texts(option) {
+            Some(texts) => *option != "protocol" || *texts != ["none"],
             None => false,
-        });
-        options
+        };
+        OPTIONS.into_iter().filter(is_set).collect()
     }
 
     /// Builds the configuration. Options override the environment, the environment overrides the
-    /// file, and the file overrides defaults. Prints warnings about unknown variables and the file.
-    pub(crate) fn config(&self) -> Result<AgentConfig, Failure> {
+    /// file, and the file overrides defaults. Groups elect by `otherwise` if no setting names a
+    /// protocol. Prints warnings about unknown variables and the file.
+    pub(crate) fn config(&self, otherwise: Option<ProtocolName>) -> Result<AgentConfig, Failure> {
         environment::warn();
-        self.overrides.config(self.config.as_deref(), None)
-    }
-
-    /// Builds the configuration of an agent that takes part in no election. If no setting names a
-    /// protocol for the group, the protocol is none.
-    pub(crate) fn config_of_bystander(&self) -> Result<AgentConfig, Failure> {
-        environment::warn();
-        self.overrides.config(self.config.as_deref(), Some(ProtocolName::NoElection))
+        self.overrides.config(self.config.as_deref(), otherwise)
     }
 }
 
@@ -167,7 +160,7 @@ impl Overrides {
         otherwise: Option<ProtocolName>,
     ) -> Result<AgentConfig, Failure> {
         let mut config = match file {
-            Some(path) => file::read(path).map_err(|it| Failure::Usage(it.to_string()))?,
+            Some(path) => file::read(path).map_err(Failure::usage)?,
             None => PartialConfig::default(),
         };
         self.apply_to(&mut config).map_err(Failure::Usage)?;
@@ -177,7 +170,7 @@ impl Overrides {
         for warning in &config.warnings {
             say(&format!("warning: {warning}"));
         }
-        config.settle().map_err(|it| Failure::Usage(it.to_string()))
+        config.settle().map_err(Failure::usage)
     }
 
     fn apply_to(&self, config: &mut PartialConfig) -> Result<(), String> {
@@ -189,9 +182,8 @@ impl Overrides {
         }
         config.choose_group()?;
         for Given { field, place, texts } in others {
-            config
-                .override_by(field, *place, texts)
-                .map_err(|error| format!("{place}: {error}"))?;
+            let overridden = config.override_by(field, *place, texts);
+            overridden.map_err(|error| format!("{place}: {error}"))?;
         }
         if let Some((place, keys)) = self.keys()? {
             config.set_keys(place, &keys);

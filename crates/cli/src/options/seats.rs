@@ -3,26 +3,22 @@
 use std::fmt;
 
 use clap::ValueEnum;
+use hustings_protocol::council::Estimate;
 use hustings_theory::council::optimum::Goal;
 
-use super::name_of;
+use super::{name_of, values};
 
 /// Parses `L..U`, or one number for both, up to `most_seats`.
 pub(crate) fn seats(text: &str, most_seats: u32) -> Result<(u32, u32), String> {
     let usage = || format!("write L..U, as in 4..8, with 1 <= L <= U <= {most_seats}");
     let (least, most) = text.split_once("..").unwrap_or((text, text));
     let number = |text: &str| text.parse::<u32>().map_err(|_| usage());
-    let (least, most) = (number(least)?, number(most)?);
-    if least == 0 {
-        return Err(format!("a council of none: {}", usage()));
+    match (number(least)?, number(most)?) {
+        (0, _) => Err(format!("a council of none: {}", usage())),
+        (least, most) if least > most => Err(format!("{least} is more than {most}: {}", usage())),
+        (_, most) if most > most_seats => Err(format!("too many seats: {}", usage())),
+        seats => Ok(seats),
     }
-    if least > most {
-        return Err(format!("{least} is more than {most}: {}", usage()));
-    }
-    if most > most_seats {
-        return Err(format!("too many seats: {}", usage()));
-    }
-    Ok((least, most))
 }
 
 /// The error if --depth is given with an algorithm without memory.
@@ -47,11 +43,10 @@ pub(crate) enum Average {
 
 /// Parses `auto`, `robust`, or a number above 0 and up to `most`; the error is `usage`.
 pub(crate) fn average(text: &str, most: f64, usage: &str) -> Result<Average, String> {
-    match text.parse::<f64>() {
-        _ if text == "auto" => Ok(Average::Best),
-        _ if text == "robust" => Ok(Average::Robust),
-        Ok(c) if c > 0.0 && c <= most => Ok(Average::Fixed(c)),
-        Ok(_) | Err(_) => Err(usage.to_owned()),
+    match text {
+        "auto" => Ok(Average::Best),
+        "robust" => Ok(Average::Robust),
+        _ => values::number(text, |c| c > 0.0 && c <= most, usage).map(Average::Fixed),
     }
 }
 
@@ -123,6 +118,25 @@ impl Fall {
                 let is_lawful = alpha > 0.0 && alpha <= 1.0 && beta >= 1.0;
                 is_lawful.then_some(Self::Own { alpha, beta })
             }
+        }
+    }
+
+    /// Returns the estimate that falls from `first` on.
+    pub(crate) fn estimate(self, first: u32) -> Estimate {
+        match self {
+            Self::Aggressive => Estimate::aggressive(first),
+            Self::Conservative => Estimate::conservative(first),
+            Self::Own { alpha, beta } => Estimate { alpha, beta, first },
+        }
+    }
+}
+
+impl fmt::Display for Fall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Aggressive => f.write_str("aggressive"),
+            Self::Conservative => f.write_str("conservative"),
+            Self::Own { alpha, beta } => write!(f, "alpha:{alpha},beta:{beta}"),
         }
     }
 }

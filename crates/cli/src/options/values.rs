@@ -4,8 +4,30 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use clap::Arg;
+use clap::builder::ValueParser;
 use hustings_protocol::Duration;
 use hustings_sim::{Delay, Detection};
+
+/// Options whose values may begin with a minus. Such a value is refused as a value, not taken for
+/// an unknown option.
+pub(crate) trait SignedArg {
+    /// Parses a number.
+    fn number(self, parser: impl Into<ValueParser>) -> Self;
+
+    /// Parses a value that may be no number, such as a duration.
+    fn signed(self, parser: impl Into<ValueParser>) -> Self;
+}
+
+impl SignedArg for Arg {
+    fn number(self, parser: impl Into<ValueParser>) -> Self {
+        self.value_parser(parser.into()).allow_negative_numbers(true)
+    }
+
+    fn signed(self, parser: impl Into<ValueParser>) -> Self {
+        self.value_parser(parser.into()).allow_hyphen_values(true)
+    }
+}
 
 /// Parses a whole number in `range`.
 pub(crate) fn whole<N>(range: RangeInclusive<N>) -> impl Fn(&str) -> Result<N, String> + Clone
@@ -18,12 +40,19 @@ where
     }
 }
 
+/// Parses a number that `fits`. The error is `usage`.
+pub(crate) fn number(
+    text: &str,
+    fits: impl FnOnce(f64) -> bool,
+    usage: &str,
+) -> Result<f64, String> {
+    text.parse().ok().filter(|it| fits(*it)).ok_or_else(|| usage.to_owned())
+}
+
 /// Parses a number from 0 to 1.
 pub(crate) fn probability(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if (0.0..=1.0).contains(&number) => Ok(number.abs()),
-        _ => Err("not a probability: choose from 0 to 1".to_owned()),
-    }
+    let is_one = |it| (0.0..=1.0).contains(&it);
+    number(text, is_one, "not a probability: choose from 0 to 1").map(f64::abs)
 }
 
 /// Parses a duration, zero included.
@@ -48,9 +77,7 @@ pub(crate) fn delay(text: &str) -> Result<Delay, String> {
     };
     match law {
         "uniform" => uniform(parameters),
-        "exponential" => Ok(Delay::Exponential {
-            mean: some_time(parameters)?,
-        }),
+        "exponential" => Ok(Delay::Exponential { mean: some_time(parameters)? }),
         "lognormal" => log_normal(parameters),
         _ => Err(
             "unknown distribution: choose 100ms, uniform:50ms..150ms, exponential:100ms or lognormal:100ms:0.5"

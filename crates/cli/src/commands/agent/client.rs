@@ -14,6 +14,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use ureq::BodyReader;
+use ureq::config::ConfigBuilder;
+use ureq::typestate::AgentScope;
 
 use crate::failure::{Failure, print};
 
@@ -24,9 +26,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// s; this is three times that.
 const SILENCE: Duration = Duration::from_secs(45);
 
-/// The options that select an agent.
+/// A client of one running agent, which the options select.
 #[derive(Debug, Args)]
-pub(in crate::commands) struct ClientOptions {
+pub(crate) struct Client {
     /// The address at which the agent listens for HTTP
     #[arg(long, value_name = "ADDRESS:PORT", env = "HUSTINGS_HTTP", default_value = "127.0.0.1:7480",
           value_parser = listening)]
@@ -47,23 +49,16 @@ fn listening(text: &str) -> Result<SocketAddr, String> {
 
 /// The output formats of the commands that talk to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::commands) enum Printed {
+pub(crate) enum Printed {
     /// For people
     Text,
     /// One JSON object per line
     Json,
 }
 
-/// A client of one running agent.
-pub(in crate::commands) struct Client {
-    http: SocketAddr,
-    quick: ureq::Agent,
-    patient: ureq::Agent,
-}
-
 /// The reasons for a missing answer.
 #[derive(Debug)]
-pub(in crate::commands) enum NoAnswer {
+pub(crate) enum NoAnswer {
     /// No process answers at the address, or the connection fell silent.
     Nobody,
     /// The agent refused; the text is its reason.
@@ -74,7 +69,7 @@ pub(in crate::commands) enum NoAnswer {
 
 impl Printed {
     /// Prints a value: its description for people, or its JSON on one line.
-    pub(in crate::commands) fn print<T: Serialize>(
+    pub(crate) fn print<T: Serialize>(
         self,
         value: &T,
         in_words: impl FnOnce(&T) -> String,
@@ -87,44 +82,33 @@ impl Printed {
     }
 }
 
-impl ClientOptions {
-    pub(in crate::commands) fn client(&self) -> Client {
-        let common = || {
-            ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).proxy(None) // the agent is on this host
-        };
-        let quick = common().timeout_global(Some(ANSWER_WITHIN)).build();
-        let patient = common()
-            .timeout_connect(Some(ANSWER_WITHIN))
-            .timeout_recv_response(Some(ANSWER_WITHIN))
-            .timeout_per_read(Some(SILENCE))
-            .build();
-        Client { http: self.http, quick: quick.into(), patient: patient.into() }
-    }
+/// Returns the settings of all requests. The agent is on this host.
+fn requests() -> ConfigBuilder<AgentScope> {
+    ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).proxy(None)
 }
 
 type Answer = ureq::http::Response<ureq::Body>;
 
 impl Client {
     /// The address at which the client expects the agent.
-    pub(in crate::commands) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.http
     }
 
     /// Sends a GET request and returns the parsed answer.
-    pub(in crate::commands) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, NoAnswer> {
-        let answer = self.quick.get(self.url(path)).call();
+    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, NoAnswer> {
+        let agent = requests().timeout_global(Some(ANSWER_WITHIN)).build().new_agent();
+        let answer = agent.get(self.url(path)).call();
         object(accepted(answer)?)
     }
 
     /// Sends a command and returns its answer, without a time limit. Commands go to the agent's
     /// Unix socket; the HTTP interface tells its path.
-    pub(in crate::commands) fn post(&self, path: &str) -> Result<Value, NoAnswer> {
+    pub(crate) fn post(&self, path: &str) -> Result<Value, NoAnswer> {
         let health: Value = self.get("/healthz")?;
-        let socket = health["steering"].as_str().ok_or_else(|| {
-            let why =
-                "it has no Unix socket for commands: its log says why it could not create one";
-            NoAnswer::Refused(why.to_owned())
-        })?;
+        let none = "it has no Unix socket for commands: its log says why it could not create one";
+        let socket = health["steering"].as_str();
+        let socket = socket.ok_or_else(|| NoAnswer::Refused(none.to_owned()))?;
         let (code, answer) = order(Path::new(socket), path)
             .map_err(|error| NoAnswer::Refused(unreachable(socket, &error)))?;
         let answer = read(&answer)?;
@@ -132,8 +116,12 @@ impl Client {
     }
 
     /// Opens a stream that the agent never ends by itself.
-    pub(in crate::commands) fn follow(&self, path: &str) -> Result<BodyReader<'static>, NoAnswer> {
-        let answer = self.patient.get(self.url(path)).call();
+    pub(crate) fn follow(&self, path: &str) -> Result<BodyReader<'static>, NoAnswer> {
+        let patient = requests()
+            .timeout_connect(Some(ANSWER_WITHIN))
+            .timeout_recv_response(Some(ANSWER_WITHIN))
+            .timeout_per_read(Some(SILENCE));
+        let answer = patient.build().new_agent().get(self.url(path)).call();
         Ok(accepted(answer)?.into_body().into_reader())
     }
 
@@ -142,19 +130,17 @@ impl Client {
     }
 
     /// Turns a missing answer into an error for the user.
-    pub(in crate::commands) fn failure(&self, why: NoAnswer) -> Failure {
+    pub(crate) fn failure(&self, why: NoAnswer) -> Failure {
         let http = self.http;
         Failure::Failed(match why {
             NoAnswer::Nobody => {
                 format!("no agent answers at {http}: is `hustings agent` running? (--http ADDR)")
             }
             NoAnswer::Refused(reason) => format!("the agent at {http} refuses: {reason}"),
-            NoAnswer::Stranger => {
-                format!(
-                    "the program that answers at {http} is not a hustings agent: choose \
-                         another address (--http ADDR)"
-                )
-            }
+            NoAnswer::Stranger => format!(
+                "the program that answers at {http} is not a hustings agent: choose another \
+                 address (--http ADDR)"
+            ),
         })
     }
 }
@@ -184,7 +170,7 @@ fn object<T: DeserializeOwned>(mut answer: Answer) -> Result<T, NoAnswer> {
 
 /// Parses an answer. Its strings may come from other hosts and are about to be printed, so control
 /// characters in them are escaped.
-pub(in crate::commands) fn read<T: DeserializeOwned>(text: &str) -> Result<T, NoAnswer> {
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, NoAnswer> {
     let mut value: Value = serde_json::from_str(text).map_err(|_| NoAnswer::Stranger)?;
     escape(&mut value);
     serde_json::from_value(value).map_err(|_| NoAnswer::Stranger)
@@ -193,20 +179,16 @@ pub(in crate::commands) fn read<T: DeserializeOwned>(text: &str) -> Result<T, No
 /// Escapes control characters in every string of an answer.
 fn escape(value: &mut Value) {
     match value {
-        Value::String(text) if text.chars().any(char::is_control) => {
-            let mut escaped = String::new();
-            for letter in text.chars() {
-                if letter.is_control() {
-                    escaped.extend(letter.escape_default());
-                } else {
-                    escaped.push(letter);
-                }
-            }
-            *text = escaped;
+        Value::String(text) => {
+            let escaped = text.chars().map(|letter| match letter {
+                _ if letter.is_control() => letter.escape_default().to_string(),
+                _ => letter.to_string(),
+            });
+            *text = escaped.collect();
         }
         Value::Array(values) => values.iter_mut().for_each(escape),
         Value::Object(fields) => fields.values_mut().for_each(escape),
-        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -226,13 +208,8 @@ fn order(socket: &Path, path: &str) -> io::Result<(u16, String)> {
         let code = head.strip_prefix("HTTP/1.1 ")?.get(..3)?;
         Some((code.parse().ok()?, body.to_owned()))
     };
-    read().ok_or_else(|| {
-        io::Error::new(
-            io::ErrorKind::InvalidData,
-            "the agent closed the \
-        connection before its answer was complete",
-        )
-    })
+    let closed = "the agent closed the connection before its answer was complete";
+    read().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, closed))
 }
 
 /// Explains why an agent's Unix socket cannot be used, and the remedy.
@@ -251,33 +228,22 @@ fn unreachable(socket: &str, error: &io::Error) -> String {
 }
 
 /// Describes the leadership of a group in one sentence.
-pub(in crate::commands) fn in_words(leadership: &Leadership) -> String {
+pub(crate) fn in_words(leadership: &Leadership) -> String {
     let Leadership { group, elects, leader, leads, member, mode, fence, .. } = leadership;
-    let tenure = match (mode, fence) {
-        (Mode::Fenced, Some(fence)) => format!(", fence {fence}"),
-        (Mode::Fenced, None) | (Mode::Advisory, _) => String::new(),
-    };
     // A member that the election names but that holds no tenure may not act yet.
-    let verb = match (mode, fence) {
-        (Mode::Fenced, None) => "is named, and has no tenure yet",
-        (Mode::Fenced, Some(_)) | (Mode::Advisory, _) => "leads",
+    let (verb, tenure) = match (mode, fence) {
+        (Mode::Fenced, Some(fence)) => ("leads", format!(", fence {fence}")),
+        (Mode::Fenced, None) => ("is named, and has no tenure yet", String::new()),
+        (Mode::Advisory, _) => ("leads", String::new()),
     };
     match (leader, leads) {
         (None, _) if !elects => format!("group {group}: elects no leader"),
         (None, _) => format!("group {group}: no leader"),
         (Some(_), true) => format!("group {group}: {member} leads (this member){tenure}"),
-        (Some(leader), false) => match leader.address {
-            Some(address) => format!("group {group}: {} {verb}, at {address}{tenure}", leader.name),
-            None => format!("group {group}: {} {verb}{tenure}", leader.name),
-        },
-    }
-}
-
-/// The word for a leadership mode.
-pub(in crate::commands) fn mode_in_words(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Advisory => "advisory: two members may both act as leader for a while",
-        Mode::Fenced => "fenced: at most one member leads, and each tenure has a higher fence",
+        (Some(leader), false) => {
+            let at = leader.address.map_or_else(String::new, |it| format!(", at {it}"));
+            format!("group {group}: {} {verb}{at}{tenure}", leader.name)
+        }
     }
 }
 

@@ -2,70 +2,58 @@
 //!
 //! A separate thread prints, so that a slow reader never delays an election.
 
-use std::io::{self, Write};
-use std::net::SocketAddr;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use hustings_agent::{Leadership, clock};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
+
+use super::Started;
+use crate::failure::print;
 
 /// The time that the last lines may take to print.
 const FINISH_WITHIN: Duration = Duration::from_secs(1);
 
 /// The printing thread.
 pub(crate) struct Events {
-    lines: mpsc::Sender<String>,
-    /// Fires when the thread has ended: the reader is gone, or every line is printed. `None` once
-    /// it has fired.
-    ended: Option<oneshot::Receiver<()>>,
+    pub(super) printer: Printer,
+    /// Fires when the thread has ended: the reader is gone, or every line is printed.
+    ended: oneshot::Receiver<()>,
 }
 
-/// The sending end of the queue of lines.
-pub(super) struct Printer(mpsc::Sender<String>);
+/// The sending end of the queue of lines. It is closed when the thread has ended.
+#[derive(Clone)]
+pub(super) struct Printer(mpsc::UnboundedSender<String>);
 
 impl Events {
     pub(super) fn begin() -> Self {
-        let (lines, to_print) = mpsc::channel::<String>();
+        let (lines, mut to_print) = mpsc::unbounded_channel::<String>();
         let (end, ended) = oneshot::channel();
         std::thread::spawn(move || {
-            for line in to_print {
-                if print(&line).is_err() {
+            while let Some(line) = to_print.blocking_recv() {
+                if print(&format!("{line}\n")).is_err() {
                     break;
                 }
             }
             drop(end);
         });
-        let ended = Some(ended);
-        Self { lines, ended }
+        Self { printer: Printer(lines), ended }
     }
 
     /// Prints the event that the member is up.
-    pub(super) fn up(
-        &self,
-        member: &str,
-        address: SocketAddr,
-        http: Option<SocketAddr>,
-        metrics: Option<SocketAddr>,
-    ) {
-        self.printer().print(&json!({
-            "time_ns": clock::now().0, "member": member, "up": true, "address": address,
-            "http": http, "metrics": metrics,
+    pub(super) fn up(&self, member: &str, started: &Started) {
+        let Started { agent, http, metrics } = started;
+        self.printer.print(&json!({
+            "time_ns": clock::now().0, "member": member, "up": true,
+            "address": agent.handle().address(), "http": http, "metrics": metrics,
         }));
-    }
-
-    pub(super) fn printer(&self) -> Printer {
-        Printer(self.lines.clone())
     }
 
     /// Waits at most `FINISH_WITHIN` until all lines are printed.
     pub(super) async fn finish(self) {
-        drop(self.lines);
-        if let Some(ended) = self.ended {
-            // On time-out and on success alike, there is nothing left to wait for.
-            let _ = tokio::time::timeout(FINISH_WITHIN, ended).await;
-        }
+        drop(self.printer);
+        // On time-out and on success alike, there is nothing left to wait for.
+        let _ = tokio::time::timeout(FINISH_WITHIN, self.ended).await;
     }
 }
 
@@ -86,22 +74,10 @@ impl Printer {
     }
 }
 
-fn print(line: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{line}")?;
-    out.flush()
-}
-
 /// Waits until the reader of the events is gone. Never returns if events are not printed.
-pub(super) async fn nobody_reads(events: &mut Option<Events>) {
-    match events.as_mut().and_then(|events| events.ended.as_mut()) {
-        Some(ended) => {
-            // The other end never sends; it is only dropped.
-            let _ = ended.await;
-        }
+pub(super) async fn nobody_reads(events: Option<&Events>) {
+    match events {
+        Some(events) => events.printer.0.closed().await,
         None => std::future::pending().await,
-    }
-    if let Some(events) = events {
-        events.ended = None;
     }
 }

@@ -61,10 +61,7 @@ struct OneLine<W>(W);
 
 impl<W: Write> Write for OneLine<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
-        let (text, end) = match event.strip_suffix(b"\n") {
-            Some(text) => (text, &b"\n"[..]),
-            None => (event, &b""[..]),
-        };
+        let text = event.strip_suffix(b"\n").unwrap_or(event);
         let mut line = Vec::with_capacity(event.len());
         for byte in text {
             match byte {
@@ -73,7 +70,7 @@ impl<W: Write> Write for OneLine<W> {
                 byte => line.push(*byte),
             }
         }
-        line.extend(end);
+        line.extend(&event[text.len()..]);
         self.0.write_all(&line)?;
         Ok(event.len())
     }

@@ -1,10 +1,10 @@
 //! The check that a council was drawn by the rules, from public coins and a record of all calls and
 //! replies.
 
-#[cfg(test)]
-mod forgeries;
 mod record;
 mod seating;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -206,8 +206,8 @@ impl Session<'_> {
                 (self.undrawn(class, open, verdict), None)
             }
             Replay::Elected(elected) => {
-                let drawn = Drawn { elected, first, later };
-                let found = judge(class, lines, &drawn, names);
+                let drawn = Drawn { class, lines, elected, first, later };
+                let found = judge(&drawn, names);
                 verdict.notes.extend(found.notes.iter().cloned());
                 verdict.summary.add(&drawn, &found);
                 (found.faults, Some(drawn))
@@ -228,7 +228,7 @@ impl Session<'_> {
             return faults;
         };
         of_later.retain(|it| {
-            let held = |drawn: &Drawn<'_>| drawn.sat(class, (it.host, it.round), lines);
+            let held = |drawn: &Drawn<'_>| drawn.sat(it.host, it.round);
             it.cause != Cause::Missing || drawn.as_ref().is_some_and(|it| !held(it))
         });
         for (disputes, reserve) in

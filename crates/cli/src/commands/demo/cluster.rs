@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use hustings::GroupOptions;
 use hustings_agent::clock;
-use hustings_protocol::Instant;
+use hustings_protocol::{Duration as Time, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
-use super::NAMES;
+use super::{NAMES, STEP_LIMIT};
 use crate::failure::Failure;
 
 /// One agent, by its index.
@@ -32,8 +32,8 @@ const VOTERS: usize = 3;
 
 /// All agents of the demo.
 pub(super) struct DemoCluster {
-    announce: hustings_protocol::Duration,
-    ttl: hustings_protocol::Duration,
+    announce: Time,
+    ttl: Time,
     /// The directory that holds one state directory per voter.
     state: PathBuf,
     /// The group's name, unique to this run, so that two demos at once do not meet.
@@ -81,31 +81,24 @@ struct Line {
     time_ns: u64,
     #[serde(default)]
     up: bool,
-    #[serde(default)]
     leader: Option<String>,
-    #[serde(default)]
     fence: Option<u64>,
 }
 
 impl DemoCluster {
     /// Initialises the voters and starts all agents.
-    pub(super) fn start(
-        announce: hustings_protocol::Duration,
-        ttl: hustings_protocol::Duration,
-    ) -> Result<Self, Failure> {
+    pub(super) fn start(announce: Time, ttl: Time) -> Result<Self, Failure> {
         let (readers, lines) = mpsc::channel();
         let group = format!("demo-{}", std::process::id());
-        let mut cluster = Self {
-            announce,
-            ttl,
-            state: std::env::temp_dir().join(format!("hustings-{group}")),
-            group,
-            agents: Vec::new(),
-            lines,
-            readers,
-        };
-        for voter in &NAMES[..VOTERS] {
-            cluster.initialise_voter(voter)?;
+        let state = std::env::temp_dir().join(format!("hustings-{group}"));
+        let agents = Vec::new();
+        let mut cluster = Self { announce, ttl, state, group, agents, lines, readers };
+        let voters = &NAMES[..VOTERS];
+        for voter in voters {
+            let joining = GroupOptions::on_this_host(&cluster.group, voter);
+            let joining = joining.fenced_by(voters, ttl.into(), &cluster.state.join(voter));
+            let made = joining.found_voter();
+            made.map_err(Failure::cannot(&format!("make voter {voter}")))?;
         }
         for index in 0..NAMES.len() {
             let agent = cluster.start_agent(index)?;
@@ -114,19 +107,9 @@ impl DemoCluster {
         Ok(cluster)
     }
 
-    /// Initialises a voter of the new group.
-    fn initialise_voter(&self, voter: &str) -> Result<(), Failure> {
-        let joining = GroupOptions::on_this_host(&self.group, voter);
-        let voters = &NAMES[..VOTERS];
-        let joining = joining.fenced_by(voters, self.ttl.into(), &self.state.join(voter));
-        joining
-            .found_voter()
-            .map_err(|error| Failure::Failed(format!("cannot make voter {voter}: {error}")))
-    }
-
     fn start_agent(&self, index: usize) -> Result<Agent, Failure> {
-        let failed = |error| Failure::Failed(format!("cannot start an agent: {error}"));
-        let program = std::env::current_exe().map_err(failed)?;
+        let failed = Failure::cannot("start an agent");
+        let program = std::env::current_exe().map_err(&failed)?;
         let mut command = Command::new(program);
         command
             .args(["agent", "--events", "--die-with-parent", "--log", "error"])
@@ -144,7 +127,7 @@ impl DemoCluster {
                 command.env_remove(name);
             }
         }
-        let mut process = command.spawn().map_err(failed)?;
+        let mut process = command.spawn().map_err(&failed)?;
         let pid = process.id();
         if let Some(output) = process.stdout.take() {
             let reader = self.readers.clone();
@@ -176,8 +159,8 @@ impl DemoCluster {
         agent.names = None;
         let pid = Pid::from_child(&agent.process);
         let at = clock::now();
-        kill_process(pid, signal)
-            .map_err(|error| Failure::Failed(format!("cannot signal agent {pid:?}: {error}")))?;
+        let signalled = kill_process(pid, signal);
+        signalled.map_err(Failure::cannot(&format!("signal agent {pid:?}")))?;
         Ok(at)
     }
 
@@ -189,23 +172,18 @@ impl DemoCluster {
     }
 
     /// Waits until all agents are up and returns the time at which the last one was.
-    pub(super) fn wait_all_up(&mut self, timeout: Duration) -> Result<Instant, Failure> {
-        self.wait("come up", timeout, |agents| {
+    pub(super) fn wait_all_up(&mut self) -> Result<Instant, Failure> {
+        self.wait("come up", |agents| {
             let up: Option<Vec<Instant>> = agents.iter().map(|agent| agent.up).collect();
             up?.into_iter().max()
         })
     }
 
     /// Waits until all running agents know that a leader other than `former` holds tenure.
-    pub(super) fn wait_tenure(
-        &mut self,
-        former: Option<Member>,
-        timeout: Duration,
-    ) -> Result<Agreed, Failure> {
-        self.wait("grant a tenure", timeout, |agents| {
+    pub(super) fn wait_tenure(&mut self, former: Option<Member>) -> Result<Agreed, Failure> {
+        self.wait("grant a tenure", |agents| {
             let present = agents.iter().filter(|agent| !agent.off);
-            let named: Option<Vec<&KnownLeader>> =
-                present.map(|agent| agent.names.as_ref()).collect();
+            let named: Option<Vec<_>> = present.map(|agent| agent.names.as_ref()).collect();
             let agreed = agreed(&named?)?;
             let is_there = !agents[agreed.leader.0].off && former != Some(agreed.leader);
             is_there.then_some(agreed)
@@ -217,17 +195,12 @@ impl DemoCluster {
         let _: Option<()> = self.read_until(span, |_| None);
     }
 
-    fn wait<R>(
-        &mut self,
-        what: &str,
-        timeout: Duration,
-        ready: impl Fn(&[Agent]) -> Option<R>,
-    ) -> Result<R, Failure> {
-        self.read_until(timeout, ready).ok_or_else(|| {
+    fn wait<R>(&mut self, what: &str, ready: impl Fn(&[Agent]) -> Option<R>) -> Result<R, Failure> {
+        self.read_until(STEP_LIMIT, ready).ok_or_else(|| {
             Failure::Failed(format!(
-                "the agents did not {what} within {} s: check that multicast works on this \
-                 host's loopback interface",
-                timeout.as_secs()
+                "the agents did not {what} within {} s: check that multicast works on this host's \
+                 loopback interface",
+                STEP_LIMIT.as_secs()
             ))
         })
     }
@@ -245,19 +218,15 @@ impl DemoCluster {
             }
             let left = Duration::from(until - clock::now());
             let (index, pid, line) = self.lines.recv_timeout(left).ok()?;
-            self.take(index, pid, line);
-        }
-    }
-
-    fn take(&mut self, index: usize, pid: u32, line: Line) {
-        let agent = &mut self.agents[index];
-        if agent.process.id() != pid || agent.off {
-            return; // printed before the agent was killed
-        }
-        if line.up {
-            agent.up = Some(Instant(line.time_ns));
-        } else {
-            agent.names = KnownLeader::after(agent.names.take(), line);
+            let agent = &mut self.agents[index];
+            if agent.process.id() != pid || agent.off {
+                continue; // printed before the agent was killed
+            }
+            if line.up {
+                agent.up = Some(Instant(line.time_ns));
+            } else {
+                agent.names = KnownLeader::after(agent.names.take(), line);
+            }
         }
     }
 
@@ -269,10 +238,8 @@ impl DemoCluster {
             }
         }
         for agent in &mut self.agents {
-            agent
-                .process
-                .wait()
-                .map_err(|error| Failure::Failed(format!("lost an agent: {error}")))?;
+            let ended = agent.process.wait();
+            ended.map_err(|error| Failure::Failed(format!("lost an agent: {error}")))?;
         }
         Ok(())
     }
@@ -310,23 +277,21 @@ impl KnownLeader {
 /// the tenure.
 fn agreed(named: &[&KnownLeader]) -> Option<Agreed> {
     let leader = &named.first()?.leader;
-    let (fence, _) = named.first()?.tenure?;
-    let tenures: Option<Vec<(u64, Instant)>> = named.iter().map(|it| it.tenure).collect();
-    let tenures = tenures?;
-    let agree = named.iter().all(|it| it.leader == *leader)
-        && tenures.iter().all(|(other, _)| *other == fence);
-    let agreed = Agreed {
-        leader: Member(NAMES.iter().position(|name| name == leader)?),
-        fence,
-        named: named.iter().map(|it| it.since).max()?,
-        known: tenures.iter().map(|(_, since)| *since).max()?,
-    };
-    agree.then_some(agreed)
+    let (fence, mut known) = named.first()?.tenure?;
+    for it in named {
+        let (other, since) = it.tenure?;
+        if it.leader != *leader || other != fence {
+            return None;
+        }
+        known = known.max(since);
+    }
+    let leader = Member(NAMES.iter().position(|name| name == leader)?);
+    let named = named.iter().map(|it| it.since).max()?;
+    Some(Agreed { leader, fence, named, known })
 }
 
 fn read_lines(index: usize, pid: u32, output: ChildStdout, lines: &Sender<(usize, u32, Line)>) {
-    for line in BufReader::new(output).lines() {
-        let Ok(line) = line else { return };
+    for line in BufReader::new(output).lines().map_while(Result::ok) {
         if let Ok(line) = serde_json::from_str(&line)
             && lines.send((index, pid, line)).is_err()
         {

@@ -27,25 +27,7 @@ pub(super) struct Verify {
     format: Printed,
 }
 
-const AFTER_HELP: &str = "\
-A transcript counts if every signature in it fits and its holder signed all of it. Each
-finding is one of four kinds:
-  proven      by signatures of the member itself
-  unanswered  concerns members whose transcripts are missing: these could settle it
-  either      one member's word against that of its neighbour, or the link between them
-              failed; silence is never proven
-  open        it happened, and the transcripts do not show which member caused it
-
-Signatures of all members under one leader count whenever they are shown, even if no member
-had all of them when the draw ended. A signature from one sitting of a draw does not count
-in another sitting.
-
-If there is no leader, the report gives the times of each member's draw by that member's
-own clock. These times prove nothing: compare them with other logs.
-
-Exit codes: 0, all members have signed the same leader, and the transcripts that count show
-nothing wrong; transcripts that do not count are named and change nothing. 2, wrong usage, or
-a file cannot be read. 1, otherwise.";
+const AFTER_HELP: &str = include_str!("verify_help.txt").trim_ascii_end();
 
 impl Verify {
     pub(super) fn run(self) -> Result<(), Failure> {
@@ -68,11 +50,8 @@ fn in_words(found: &Verification) -> String {
     let first = found.transcripts.first().map(|it| it.session);
     let is_one = found.transcripts.iter().all(|it| Some(it.session) == first);
     for heard in &found.transcripts {
-        let session = if is_one {
-            String::new()
-        } else {
-            format!(" in sitting {:.8}", heard.session.to_string())
-        };
+        let session = format!(" in sitting {:.8}", heard.session.to_string());
+        let session = if is_one { "" } else { &session };
         text += &format!(
             "  {}: {} entries, signed by {}{session}: {}\n",
             heard.source, heard.entries, heard.member, heard.verdict
@@ -108,21 +87,18 @@ fn in_words(found: &Verification) -> String {
 
 /// Describes the times of the draw. After a dispute, the time may be in other members' logs.
 fn times_in_words(times: Times) -> String {
-    let last = times.last_message.map_or_else(String::new, |it| {
-        format!(
-            ", received the last message \
-            {it}"
-        )
-    });
+    let last = times.last_message;
+    let last = last.map_or_else(String::new, |it| format!(", received the last message {it}"));
     format!("    by its own clock: began {}{last}, signed {}\n", times.began, times.concluded)
 }
 
 fn finding_in_words(finding: &Finding) -> String {
     let Finding { who, weight, what } = finding;
+    let all = who.join(", ");
     match weight {
-        Weight::Proven => format!("proven: {}: {what}", who.join(", ")),
+        Weight::Proven => format!("proven: {all}: {what}"),
         Weight::Unanswered => {
-            format!("unanswered: {}: {what}: their transcripts could settle it", who.join(", "))
+            format!("unanswered: {all}: {what}: their transcripts could settle it")
         }
         Weight::Either => format!("either {}, or the link between them: {what}", who.join(" or ")),
         Weight::Open => format!("open: {what}"),

@@ -1,10 +1,11 @@
 //! The merge of several traces: on one clock, with members numbered as in the simulator.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
 
+use hustings_protocol::trace::Kind;
 use hustings_protocol::{Instant, MemberId};
 
-use super::clocks::{nanoseconds, offsets};
 use super::identities::identities;
 use super::source::{Read, Source};
 
@@ -12,7 +13,8 @@ use super::source::{Read, Source};
 #[derive(Debug)]
 pub(super) struct Merged {
     lines: Vec<Read>,
-    notes: Vec<String>,
+    /// Notes for people: the numbers of the members, and the lines that were left out or moved.
+    pub(super) notes: Vec<String>,
 }
 
 impl Merged {
@@ -22,8 +24,7 @@ impl Merged {
         let notes = notes(&sources, &offsets, &numbers);
         let mut timed: Vec<(i64, Read)> = Vec::new();
         for (source, offset) in sources.into_iter().zip(offsets) {
-            let lines = source.lines.into_iter();
-            timed.extend(lines.map(|line| (nanoseconds(&line) + offset, line)));
+            timed.extend(source.lines.into_iter().map(|line| (nanoseconds(&line) + offset, line)));
         }
         // The sort is stable: lines with equal times keep the order of the files and of the lines
         // within them.
@@ -42,13 +43,13 @@ impl Merged {
         Self { lines, notes }
     }
 
-    pub(super) fn lines(&self) -> &[Read] {
-        &self.lines
-    }
-
-    /// Notes for people: the numbers of the members, and the lines that were left out or moved.
-    pub(super) fn notes(&self) -> &[String] {
-        &self.notes
+    /// Writes the lines.
+    pub(super) fn write(&self, mut out: impl Write) -> io::Result<()> {
+        for line in &self.lines {
+            serde_json::to_writer(&mut out, line)?;
+            writeln!(out)?;
+        }
+        out.flush()
     }
 }
 
@@ -66,11 +67,10 @@ fn number(sources: &mut [Source]) -> BTreeMap<MemberId, u64> {
 
 fn notes(sources: &[Source], offsets: &[i64], numbers: &BTreeMap<MemberId, u64>) -> Vec<String> {
     let mut notes = Vec::new();
-    for source in sources {
-        for line in &source.unfinished {
-            let name = &source.name;
-            notes.push(format!("note: {name}:{line}: the line is incomplete and was left out"));
-        }
+    for Source { name, unfinished, .. } in sources {
+        let left_out =
+            |line| format!("note: {name}:{line}: the line is incomplete and was left out");
+        notes.extend(unfinished.iter().map(left_out));
     }
     for (source, offset) in sources.iter().zip(offsets).filter(|(_, it)| **it != 0) {
         let (name, seconds) = (&source.name, *offset as f64 / 1e9);
@@ -82,13 +82,109 @@ fn notes(sources: &[Source], offsets: &[i64], numbers: &BTreeMap<MemberId, u64>)
     }
     let witnesses: Vec<BTreeSet<MemberId>> = sources.iter().map(Source::witnesses).collect();
     for (id, number) in numbers {
-        let own = sources.iter().zip(&witnesses);
-        let own = own.filter(|(_, witnesses)| witnesses.contains(id));
+        let own = sources.iter().zip(&witnesses).filter(|(_, witnesses)| witnesses.contains(id));
         let own: Vec<&str> = own.map(|(source, _)| source.name.as_str()).collect();
         let trace = if own.is_empty() { "no trace of its own".to_owned() } else { own.join(", ") };
         notes.push(format!("member {number}: {trace} (identity {id})"));
     }
     notes
+}
+
+/// The limit in nanoseconds up to which two hosts count as having one clock. No message of an
+/// election takes this long, and no two hosts boot within so short a time of each other. If a
+/// message seems to take longer, or to arrive earlier than this before it was sent, the clocks
+/// differ.
+const MOST_ON_THE_WAY: i64 = 1_000_000_000;
+
+/// The time of a line in nanoseconds.
+fn nanoseconds(line: &Read) -> i64 {
+    (line.time * 1e9).round() as i64
+}
+
+/// Returns the offset to add to each source's times to put all on one clock: that of the first
+/// source, unless they share one.
+fn offsets(sources: &[Source]) -> Vec<i64> {
+    let shortest = shortest_ways(sources);
+    let mut offsets: Vec<Option<i64>> = vec![None; sources.len()];
+    for first in 0..sources.len() {
+        if offsets[first].is_some() {
+            continue;
+        }
+        // No source before it has a message in common with this one, so its clock stays as it is.
+        offsets[first] = Some(0);
+        let mut reached = vec![first];
+        while let Some(from) = reached.pop() {
+            for to in 0..sources.len() {
+                if offsets[to].is_none()
+                    && let Some(ahead) = ahead(&shortest, from, to)
+                {
+                    offsets[to] = offsets[from].map(|offset| offset - ahead);
+                    reached.push(to);
+                }
+            }
+        }
+    }
+    offsets.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+/// Returns the lead of the clock of `to` over the clock of `from`, or `None` if no message tells.
+fn ahead(shortest: &BTreeMap<(usize, usize), i64>, from: usize, to: usize) -> Option<i64> {
+    let there = shortest.get(&(from, to)).copied();
+    let back = shortest.get(&(to, from)).copied();
+    let is_plausible = |way: i64| (-MOST_ON_THE_WAY..=MOST_ON_THE_WAY).contains(&way);
+    if [there, back].into_iter().flatten().all(is_plausible) {
+        return there.or(back).map(|_| 0);
+    }
+    match (there, back) {
+        // The way there is assumed to take as long as the way back.
+        (Some(there), Some(back)) => Some((there - back) / 2),
+        (Some(there), None) => Some(there),
+        (None, Some(back)) => Some(-back),
+        (None, None) => None,
+    }
+}
+
+/// Returns the shortest transit time from one source to another by their clocks. Only messages
+/// without a duplicate count.
+fn shortest_ways(sources: &[Source]) -> BTreeMap<(usize, usize), i64> {
+    let mut sent = BTreeMap::new();
+    for (source, line) in each_line(sources) {
+        if matches!(line.kind, Kind::Send | Kind::Multicast)
+            && let Some(letter) = letter(line, line.to)
+        {
+            let once = Some((source, nanoseconds(line)));
+            sent.entry(letter).and_modify(|it| *it = None).or_insert(once);
+        }
+    }
+    let mut shortest = BTreeMap::new();
+    for (to, line) in each_line(sources) {
+        if line.kind != Kind::Deliver {
+            continue;
+        }
+        let letters = [line.to, None].map(|to| letter(line, to)); // as a unicast and as a multicast
+        let known = letters.iter().flatten().find_map(|it| sent.get(it));
+        if let Some(&Some((from, at))) = known
+            && from != to
+        {
+            let took = nanoseconds(line) - at;
+            let way = shortest.entry((from, to)).or_insert(took);
+            *way = took.min(*way);
+        }
+    }
+    shortest
+}
+
+fn each_line(sources: &[Source]) -> impl Iterator<Item = (usize, &Read)> {
+    let numbered = sources.iter().enumerate();
+    numbered.flat_map(|(number, source)| source.lines.iter().map(move |line| (number, line)))
+}
+
+/// Returns the key that identifies a message at its sender and at its receiver. The receiver is
+/// `None` for a multicast.
+fn letter(line: &Read, to: Option<MemberId>) -> Option<(MemberId, Option<MemberId>, String)> {
+    // Serialisation cannot fail: the value was read from JSON.
+    let message = serde_json::to_string(line.message.as_ref()?).ok()?;
+    Some((line.from?, to, message))
 }
 
 #[cfg(test)]
@@ -102,7 +198,7 @@ mod tests {
         let merged = Merged::new(files.iter().map(parse).collect());
         let mut text = Vec::new();
         merged.write(&mut text).unwrap();
-        (String::from_utf8(text).unwrap(), merged.notes().to_vec())
+        (String::from_utf8(text).unwrap(), merged.notes)
     }
 
     /// A trace as an earlier release wrote it, with identities as numbers.

@@ -28,7 +28,7 @@ impl Source {
     /// Reads a file.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
-        let text = fs::read(path).map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+        let text = fs::read(path).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
         Self::parse(name, &text).map_err(Failure::Usage)
     }
 
@@ -87,11 +87,10 @@ impl Source {
                 line.time
             ));
         }
-        let verb = line.verb.as_deref().filter(|_| line.kind == Kind::Scenario);
-        match verb {
+        match line.verb.as_deref().filter(|_| line.kind == Kind::Scenario) {
             Some(verb) if leaver(verb).is_none() => Err(format!(
-                "scenario `{verb}`: no agent writes that, so this is a trace of the simulator: \
-                 it is complete, and its members are numbered already"
+                "scenario `{verb}`: no agent writes that, so this is a trace of the simulator: it \
+                 is complete, and its members are numbered already"
             )),
             Some(_) | None => Ok(()),
         }

@@ -51,9 +51,9 @@ impl Answers {
 
 /// A member that claims tenure and has not proven that it runs.
 pub(super) struct Unproven {
-    member: String,
-    fence: u64,
-    address: SocketAddr,
+    pub(super) member: String,
+    pub(super) fence: u64,
+    pub(super) address: SocketAddr,
 }
 
 /// A member that uses another list of voters, or a store.
@@ -131,52 +131,25 @@ pub(super) async fn voter_query(
     Ok(Answers { voters, holder, another, unproven, under_other_keys })
 }
 
-impl Unproven {
-    /// Explains why nothing begins while a member claims tenure. A replayed recording can only keep
-    /// a voter from beginning.
-    pub(super) fn in_words(&self, group: &str) -> String {
-        let Self { member, fence, address } = self;
-        format!(
-            "`{member}` of group `{group}` sends from {address} that it holds tenure with fence \
-             {fence}, but it has not answered that it runs. If it runs, the group is not new: \
-             let UDP pass between this host and that address, and stop every member before you \
-             begin a new era. If it does not run, an old recording of it is being replayed: stop \
-             the replay, or give all members another key. Then run this command again"
-        )
-    }
-}
-
 impl Other {
     /// Explains why nothing begins beside an unknown list of voters, or a store. A member that
     /// votes by another list and reports no tenure may be as new as this one. Then one of the two
     /// lists is wrong.
     pub(super) fn in_words(&self, group: &str, voters: &[String]) -> String {
         let (member, list) = (&self.member, voters.join(", "));
-        let (holds, above) = match self.fence {
-            Some(fence) => (
-                if self.holds {
-                    format!(
-                        " and holds tenure with fence {fence}, so group `{group}` \
-                                         is not new"
-                    )
-                } else {
-                    format!(
-                        " and has held tenure with fence {fence}, so group `{group}` is not new"
-                    )
-                },
-                match era::after(fence) {
-                    Some(next) => {
-                        format!(
-                            "--era {next} or higher, so that new fences are above fence \
-                                 {fence}"
-                        )
-                    }
-                    None => "--era, one above the era of the last fence that was really granted: \
-                             no era is left above this fence"
-                        .to_owned(),
-                },
-            ),
-            None => (String::new(), "--era, one above the last".to_owned()),
+        let holds = self.fence.map(|fence| {
+            let verb = if self.holds { "holds" } else { "has held" };
+            format!(" and {verb} tenure with fence {fence}, so group `{group}` is not new")
+        });
+        let holds = holds.unwrap_or_default();
+        let above = match self.fence.map(|fence| (fence, era::after(fence))) {
+            Some((fence, Some(next))) => {
+                format!("--era {next} or higher, so that new fences are above fence {fence}")
+            }
+            Some((_, None)) => "--era, one above the era of the last fence that was really \
+                                granted: no era is left above this fence"
+                .to_owned(),
+            None => "--era, one above the last".to_owned(),
         };
         format!(
             "`{member}` runs with another list of voters{holds}: all members of group `{group}` \

@@ -1,14 +1,12 @@
 //! The options for members that come and go.
 
-use std::str::FromStr;
-
-use clap::Args;
+use clap::{Args, ValueEnum};
 use hustings_protocol::Duration;
 use hustings_protocol::announce::Repeat;
 use hustings_sim::trial::Churn;
 
 use crate::failure::Failure;
-use crate::options::values;
+use crate::options::{SignedArg, name_of, values};
 use crate::report::Parameters;
 
 /// The default absence of a member that went away, in announce intervals.
@@ -21,13 +19,13 @@ pub(super) struct ChurnOptions {
     /// (leave:30s), the leader crashes (die:30s), another member goes and comes late (join:10s);
     /// several as in leave:1m,join:10s. Every member that went comes back. Members notice a
     /// departure only with a T_L, or with goodbyes
-    #[arg(long, value_name = "KIND:MEAN,..", value_delimiter = ',', allow_hyphen_values = true)]
+    #[arg(long, value_name = "KIND:MEAN,..", value_delimiter = ',', value_parser = turn,
+          allow_hyphen_values = true)]
     churn: Vec<Turn>,
 
     /// The absence of a member that went by --churn. Then it comes back as a late joiner, so that
     /// the group keeps its size. Default: 10 announce intervals
-    #[arg(long, value_name = "DURATION", value_parser = values::duration, requires = "churn",
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", signed = values::duration, requires = "churn")]
     absence: Option<Duration>,
 }
 
@@ -38,50 +36,38 @@ struct Turn {
     mean: Duration,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum TurnKind {
     Leave,
     Die,
     Join,
 }
 
-impl FromStr for Turn {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        const USAGE: &str = "choose leave, die or join, and a mean time, as in leave:30s";
-        let (kind, mean) = text.split_once(':').ok_or(USAGE)?;
-        let kind = match kind {
-            "leave" => TurnKind::Leave,
-            "die" => TurnKind::Die,
-            "join" => TurnKind::Join,
-            _ => return Err(USAGE.to_owned()),
-        };
-        let mean = values::some_time(mean)?;
-        Ok(Self { kind, mean })
-    }
+fn turn(text: &str) -> Result<Turn, String> {
+    const USAGE: &str = "choose leave, die or join, and a mean time, as in leave:30s";
+    let (kind, mean) = text.split_once(':').ok_or(USAGE)?;
+    let kind = TurnKind::from_str(kind, false).map_err(|_| USAGE)?;
+    Ok(Turn { kind, mean: values::some_time(mean)? })
 }
 
 impl ChurnOptions {
     pub(super) fn settle(&self, announce: Duration) -> Result<Churn, Failure> {
-        let mut churn = Churn {
-            absence: self.absence.unwrap_or(announce * ABSENCE_INTERVALS),
-            ..Churn::default()
-        };
-        for turn in &self.churn {
-            let (place, name) = match turn.kind {
-                TurnKind::Leave => (&mut churn.leave, "leave"),
-                TurnKind::Die => (&mut churn.die, "die"),
-                TurnKind::Join => (&mut churn.join, "join"),
-            };
-            if turn.mean < announce.mul_f64(0.01) {
+        let absence = self.absence.unwrap_or(announce * ABSENCE_INTERVALS);
+        let mut churn = Churn { absence, ..Churn::default() };
+        let least = announce.mul_f64(0.01);
+        for Turn { kind, mean } in &self.churn {
+            let name = name_of(kind);
+            if *mean < least {
                 return Err(Failure::Usage(format!(
-                    "--churn {name}:{} is too often: choose {} or more, a hundredth of the announce interval",
-                    turn.mean,
-                    announce.mul_f64(0.01)
+                    "--churn {name}:{mean} is too often: choose {least} or more, a hundredth of the announce interval"
                 )));
             }
-            if place.replace(turn.mean).is_some() {
+            let place = match kind {
+                TurnKind::Leave => &mut churn.leave,
+                TurnKind::Die => &mut churn.die,
+                TurnKind::Join => &mut churn.join,
+            };
+            if place.replace(*mean).is_some() {
                 return Err(Failure::Usage(format!("--churn has {name} twice: give {name} once")));
             }
         }
@@ -117,7 +103,7 @@ pub(super) fn require_notice(
 
 pub(super) fn parameters(churn: Churn) -> Parameters {
     let absence = (!churn.is_none()).then(|| churn.absence.to_string());
-    Parameters::new().with("churn", show(churn)).with("absence", absence)
+    Parameters::default().with("churn", show(churn)).with("absence", absence)
 }
 
 pub(super) fn sentence(churn: Churn) -> String {

@@ -1,7 +1,5 @@
 //! The options of the announce family, with their parsers and formats.
 
-use std::str::FromStr;
-
 use clap::{Args, ValueEnum};
 use hustings_protocol::announce::{
     Config, Correction, Criterion, Heartbeat, Joining, Listen, PriorityScale, Repeat, Takeover,
@@ -9,14 +7,15 @@ use hustings_protocol::announce::{
 };
 use hustings_protocol::{Duration, Priority};
 use hustings_sim::elections::{Announcing, BEST_PRIORITY, PriorityKind};
+use hustings_theory::announce::Variant;
 use serde_json::Value;
 
 use super::chapter;
 use super::churn::{self, ChurnOptions};
 use crate::elections::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::{Conditions, ConditionsExt, Named, name_of, one_of, values};
-use crate::report::Parameters;
+use crate::options::{Named, Setup, SignedArg, name_of, one_of, values};
+use crate::report::{Parameters, sentence_of};
 use crate::simulation::Simulation;
 
 /// The probability of missing a present leader, or of losing every goodbye, when these are
@@ -25,12 +24,11 @@ const MISS: f64 = 1e-3;
 
 /// The options that LE-A, LE-S and LE-M share.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Election")]
 pub(crate) struct AnnounceOptions {
     /// The number of members in the group: 2 to 10000000. If all announce themselves at once (T_S =
     /// 0), time grows with the square of N
-    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
-          value_parser = values::whole(2..=10_000_000_u32))]
+    #[arg(long, value_name = "N", default_value = "100",
+          number = values::whole(2..=10_000_000_u32))]
     members: u32,
 
     /// The set of defaults for the other options. With field rules every member hears every
@@ -41,13 +39,11 @@ pub(crate) struct AnnounceOptions {
     /// T_S: a member announces itself within this time after it starts or misses its leader, unless
     /// it hears of a better one first. Default: 1s, for `announce` 0s; with --rules field half the
     /// announce interval
-    #[arg(long, value_name = "DURATION", value_parser = values::duration,
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", signed = values::duration)]
     suppress_interval: Option<Duration>,
 
     /// T_A: the interval between a leader's announcements
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::some_time,
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", signed = values::some_time)]
     announce_interval: Duration,
 
     /// T_L: the time without a message after which a member takes its leader to be gone: never
@@ -59,12 +55,8 @@ pub(crate) struct AnnounceOptions {
 
     /// The distribution of wake-ups within T_S: uniform; late, with a density like e^(LAMBDA
     /// t/T_S); or earlier for better members
-    #[arg(
-        long,
-        value_name = "uniform|exponential:LAMBDA|merit",
-        default_value = "uniform",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "uniform|exponential:LAMBDA|merit", default_value = "uniform",
+          value_parser = wake_up, allow_hyphen_values = true)]
     wake: WakeUp,
 
     /// The rule that ranks members. Default: id; for `earliest` wake
@@ -73,8 +65,7 @@ pub(crate) struct AnnounceOptions {
 
     /// The number of leaders to elect: the best K keep announcing themselves, and all members name
     /// the best
-    #[arg(long, value_name = "K", default_value = "1", allow_negative_numbers = true,
-          value_parser = values::whole(1..=10_000_000_u32))]
+    #[arg(long, value_name = "K", default_value = "1", number = values::whole(1..=10_000_000_u32))]
     leaders: u32,
 
     /// The way in which a member without a leader looks for one. Default: announce;
@@ -84,14 +75,12 @@ pub(crate) struct AnnounceOptions {
 
     /// The time that a member waits for a leader's answer to its query. Default: 2.5 x the mean
     /// delay
-    #[arg(long = "patience", value_name = "DURATION", value_parser = values::some_time,
-          allow_hyphen_values = true)]
+    #[arg(long = "patience", value_name = "DURATION", signed = values::some_time)]
     election_timeout: Option<Duration>,
 
     /// The number of queries to a silent leader before T_L is over and the leader counts as gone.
     /// Default: 0; 8 with --rules field
-    #[arg(long, value_name = "N", value_parser = values::whole(0..=100_u32),
-          allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", signed = values::whole(0..=100_u32))]
     asks: Option<u32>,
 
     /// The time at which a leader corrects a worse member that announces itself. Default: at-next;
@@ -145,28 +134,19 @@ pub(super) enum WakeUp {
     ByPriority,
 }
 
-impl FromStr for WakeUp {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match (text, text.split_once(':')) {
-            ("uniform", _) => Ok(Self::Uniform),
-            ("merit", _) => Ok(Self::ByPriority),
-            (_, Some(("exponential", rate))) => match rate.parse::<f64>() {
-                Ok(rate) if rate.abs() <= 100.0 && rate != 0.0 => Ok(Self::Exponential(rate)),
-                Ok(rate) => Err(format!(
-                    "the rate {rate} is out of range: choose from -100 to 100, but not 0"
-                )),
-                Err(_) if rate.is_empty() => Err(
-                    "the rate is missing: choose from -100 to 100, but not 0, as in exponential:10"
-                        .to_owned(),
-                ),
-                Err(_) => Err(format!(
-                    "the rate `{rate}` is not a number: choose from -100 to 100, but not 0, as in exponential:10"
-                )),
-            },
-            _ => Err("choose uniform, merit, or a rate as in exponential:10".to_owned()),
-        }
+pub(super) fn wake_up(text: &str) -> Result<WakeUp, String> {
+    let rate = match text {
+        "uniform" => return Ok(WakeUp::Uniform),
+        "merit" => return Ok(WakeUp::ByPriority),
+        _ => text.strip_prefix("exponential:"),
+    };
+    let rate = rate.ok_or("choose uniform, merit, or a rate as in exponential:10")?;
+    let remedy = "choose from -100 to 100, but not 0";
+    match rate.parse::<f64>() {
+        Ok(rate) if rate.abs() <= 100.0 && rate != 0.0 => Ok(WakeUp::Exponential(rate)),
+        Ok(rate) => Err(format!("the rate {rate} is out of range: {remedy}")),
+        _ if rate.is_empty() => Err(format!("the rate is missing: {remedy}, as in exponential:10")),
+        Err(_) => Err(format!("the rate `{rate}` is not a number: {remedy}, as in exponential:10")),
     }
 }
 
@@ -223,63 +203,33 @@ fn show_farewell(farewell: Repeat) -> Value {
 }
 
 impl AnnounceOptions {
-    pub(in crate::elections) fn announce(
-        &self,
-        conditions: &Conditions,
-    ) -> Result<Announced, Failure> {
-        self.settle("announce", Some(Duration::ZERO), PriorityKind::Id, conditions)
-    }
-
-    pub(in crate::elections) fn suppress(
-        &self,
-        conditions: &Conditions,
-    ) -> Result<Announced, Failure> {
-        self.settle("suppress", None, PriorityKind::Id, conditions)
-    }
-
-    pub(in crate::elections) fn earliest(
-        &self,
-        conditions: &Conditions,
-    ) -> Result<Announced, Failure> {
-        match self.priority {
-            None | Some(PriorityKind::Wake) => {
-                self.settle("earliest", None, PriorityKind::Wake, conditions)
-            }
-            Some(PriorityKind::Id | PriorityKind::Priority) => Err(Failure::Usage(
-                "earliest elects by --merit wake: for another merit choose suppress".to_owned(),
-            )),
+    /// Settles all options for LE-A, LE-S or LE-M.
+    pub(crate) fn settle(self, variant: Variant, setup: &Setup) -> Result<Announced, Failure> {
+        let usual = if variant == Variant::LeM { PriorityKind::Wake } else { PriorityKind::Id };
+        let priority = self.priority.unwrap_or(usual);
+        if variant == Variant::LeM && priority != PriorityKind::Wake {
+            let what = "earliest elects by --merit wake: for another merit choose suppress";
+            return Err(Failure::usage(what));
         }
-    }
-
-    /// Settles all options. T_S is `suppress` unless the user or the rules set it, and members are
-    /// ranked by `usual_priority` unless the user sets it.
-    fn settle(
-        &self,
-        name: &'static str,
-        suppress: Option<Duration>,
-        usual_priority: PriorityKind,
-        conditions: &Conditions,
-    ) -> Result<Announced, Failure> {
-        conditions.require_multicast_alone(name)?;
-        let priority = self.priority.unwrap_or(usual_priority);
+        setup.require_multicast_alone()?;
         let rules = match self.rules {
             Rules::Chapter => Config::paper(Duration::from_secs(1), self.announce_interval),
             Rules::Field => Config::field(self.announce_interval),
         };
-        let best = match priority {
-            PriorityKind::Id | PriorityKind::Wake => Priority(u64::from(self.members) - 1),
-            PriorityKind::Priority => Priority(BEST_PRIORITY),
+        let suppress = if variant == Variant::LeA { Duration::ZERO } else { rules.suppress };
+        let (best, criterion) = match priority {
+            PriorityKind::Id => (u64::from(self.members) - 1, Criterion::Priority),
+            PriorityKind::Wake => (u64::from(self.members) - 1, Criterion::EarliestWake),
+            PriorityKind::Priority => (BEST_PRIORITY, Criterion::Priority),
         };
+        let (join, joining) = self.joining(rules.joining, setup)?;
         let config = Config {
-            suppress: self.suppress_interval.or(suppress).unwrap_or(rules.suppress),
+            suppress: self.suppress_interval.unwrap_or(suppress),
             listen: self.listen_interval.unwrap_or(rules.listen),
-            wake: self.wake.settle(best),
-            criterion: match priority {
-                PriorityKind::Id | PriorityKind::Priority => Criterion::Priority,
-                PriorityKind::Wake => Criterion::EarliestWake,
-            },
+            wake: self.wake.settle(Priority(best)),
+            criterion,
             leaders: self.leaders,
-            joining: self.joining(rules.joining, conditions)?,
+            joining,
             asks: self.asks.unwrap_or(rules.asks),
             heartbeat: self.heartbeat,
             correction: self.correct.unwrap_or(rules.correction),
@@ -290,33 +240,31 @@ impl AnnounceOptions {
         self.require_sense(&config, priority)?;
         let churn = self.churn.settle(config.announce)?;
         churn::require_notice(churn, config.listen != Listen::Never, config.farewell)?;
-        let schedule = super::schedule(self.members, config.suppress, config.announce, conditions)?;
-        Ok(Announced {
-            name,
-            rules: self.rules,
-            election: Announcing { members: self.members, priority, config, churn, schedule },
-        })
+        let schedule = super::schedule(self.members, config.suppress, config.announce, setup)?;
+        let election = Announcing { members: self.members, priority, config, churn, schedule };
+        Ok(Announced { rules: self.rules, join, election })
     }
 
-    fn joining(&self, usual: Joining, conditions: &Conditions) -> Result<Joining, Failure> {
-        let election_timeout =
-            self.election_timeout.unwrap_or(conditions.mean_delay().mul_f64(2.5));
-        let joining = match (self.join, usual) {
-            (Some(Join::Announce), _) | (None, Joining::Announce) => Joining::Announce,
-            (Some(Join::Query), _) | (None, Joining::Query { .. }) => {
-                Joining::Query { election_timeout }
-            }
-            (Some(Join::SuppressThenQuery), _) | (None, Joining::SuppressThenQuery { .. }) => {
-                Joining::SuppressThenQuery { election_timeout }
-            }
+    fn joining(&self, usual: Joining, setup: &Setup) -> Result<(Join, Joining), Failure> {
+        let usual = match usual {
+            Joining::Announce => Join::Announce,
+            Joining::Query { .. } => Join::Query,
+            Joining::SuppressThenQuery { .. } => Join::SuppressThenQuery,
         };
-        match (joining, self.election_timeout) {
-            (Joining::Announce, Some(election_timeout)) => Err(Failure::Usage(format!(
-                "--patience {election_timeout} without a question to wait for: add --join query or --join suppress-then-query"
-            ))),
-            (Joining::Announce, None)
-            | (Joining::Query { .. } | Joining::SuppressThenQuery { .. }, _) => Ok(joining),
-        }
+        let join = self.join.unwrap_or(usual);
+        let usual = setup.conditions.mean_delay().mul_f64(2.5);
+        let election_timeout = self.election_timeout.unwrap_or(usual);
+        let joining = match (join, self.election_timeout) {
+            (Join::Announce, None) => Joining::Announce,
+            (Join::Announce, Some(election_timeout)) => {
+                return Err(Failure::Usage(format!(
+                    "--patience {election_timeout} without a question to wait for: add --join query or --join suppress-then-query"
+                )));
+            }
+            (Join::Query, _) => Joining::Query { election_timeout },
+            (Join::SuppressThenQuery, _) => Joining::SuppressThenQuery { election_timeout },
+        };
+        Ok((join, joining))
     }
 
     fn require_sense(&self, config: &Config, priority: PriorityKind) -> Result<(), Failure> {
@@ -328,9 +276,8 @@ impl AnnounceOptions {
             )));
         }
         if self.wake == WakeUp::ByPriority && priority == PriorityKind::Wake {
-            return Err(Failure::Usage(
-                "--wake merit with --merit wake: one must come first; choose --merit id or priority"
-                    .to_owned(),
+            return Err(Failure::usage(
+                "--wake merit with --merit wake: one must come first; choose --merit id or priority",
             ));
         }
         // The user asked for it by name. LE-M itself has a limit at T_S = 0, where the lowest
@@ -339,7 +286,7 @@ impl AnnounceOptions {
             (WakeUp::ByPriority, _) => Some("--wake merit"),
             (WakeUp::Exponential(_), _) => Some("--wake exponential"),
             (WakeUp::Uniform, Some(PriorityKind::Wake)) => Some("--merit wake"),
-            (WakeUp::Uniform, None | Some(PriorityKind::Id | PriorityKind::Priority)) => None,
+            (WakeUp::Uniform, _) => None,
         };
         if let (Some(option), Duration::ZERO) = (needs_time, config.suppress) {
             return Err(Failure::Usage(format!(
@@ -348,9 +295,8 @@ impl AnnounceOptions {
             )));
         }
         if config.heartbeat == Heartbeat::Ignored && config.listen == Listen::Never {
-            return Err(Failure::Usage(
-                "--heartbeat ignored with --listen-interval none has no timer to ignore: choose --listen-interval 3s"
-                    .to_owned(),
+            return Err(Failure::usage(
+                "--heartbeat ignored with --listen-interval none has no timer to ignore: choose --listen-interval 3s",
             ));
         }
         Ok(())
@@ -360,32 +306,20 @@ impl AnnounceOptions {
 /// An election by LE-A, LE-S or LE-M with all options settled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Announced {
-    name: &'static str,
     rules: Rules,
-    pub(super) election: Announcing,
-}
-
-impl Announced {
-    fn joining(&self) -> (Join, Option<Duration>) {
-        match self.election.config.joining {
-            Joining::Announce => (Join::Announce, None),
-            Joining::Query { election_timeout } => (Join::Query, Some(election_timeout)),
-            Joining::SuppressThenQuery { election_timeout } => {
-                (Join::SuppressThenQuery, Some(election_timeout))
-            }
-        }
-    }
+    join: Join,
+    election: Announcing,
 }
 
 impl Described for Announced {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
     fn parameters(&self) -> Parameters {
         let config = &self.election.config;
-        let (join, election_timeout) = self.joining();
-        Parameters::new()
+        let election_timeout = match config.joining {
+            Joining::Announce => None,
+            Joining::Query { election_timeout }
+            | Joining::SuppressThenQuery { election_timeout } => Some(election_timeout),
+        };
+        Parameters::default()
             .with("members", self.election.members)
             .with("rules", name_of(&self.rules))
             .with("suppress_interval", config.suppress.to_string())
@@ -394,7 +328,7 @@ impl Described for Announced {
             .with("wake", show_wake(config.wake))
             .with("merit", self.election.priority.name())
             .with("leaders", config.leaders)
-            .with("join", name_of(&join))
+            .with("join", name_of(&self.join))
             .with("patience", election_timeout.map(|span| span.to_string()))
             .with("asks", config.asks)
             .with("correct", config.correction.name())
@@ -406,37 +340,29 @@ impl Described for Announced {
 
     /// The intervals, and every departure from the chapter, in one sentence.
     fn sentence(&self) -> String {
-        let config = &self.election.config;
-        let mut said = vec![
-            format!("{} members", self.election.members),
-            format!("T_S {}", config.suppress),
-            format!("T_A {}", config.announce),
-        ];
-        let mut say_if = |departs: bool, what: String| {
-            if departs {
-                said.push(what);
-            }
-        };
-        say_if(config.listen != Listen::Never, format!("T_L {}", show_listen(config.listen)));
-        say_if(config.wake != Wake::Uniform, format!("wake-up {}", show_wake(config.wake)));
-        let priority = self.election.priority;
-        say_if(priority != PriorityKind::Id, format!("merit {}", priority.name()));
-        say_if(config.leaders > 1, format!("{} leaders", config.leaders));
-        let (join, _) = self.joining();
-        say_if(join != Join::Announce, format!("join {}", name_of(&join)));
-        say_if(config.correction == Correction::AtOnce, "corrected at once".to_owned());
-        say_if(config.takeover == Takeover::Never, "no takeover".to_owned());
-        let says_goodbye = match config.farewell {
+        let Announcing { members, priority, config, churn, .. } = &self.election;
+        let Config { suppress, announce, listen, wake, leaders, farewell, .. } = *config;
+        let says_goodbye = match farewell {
             Repeat::Times(times) => format!("{times} goodbyes"),
             Repeat::Measured { .. } => "goodbyes measured".to_owned(),
         };
-        say_if(config.farewell != Repeat::Times(0), says_goodbye);
-        say_if(config.heartbeat == Heartbeat::Ignored, "heartbeats ignored".to_owned());
-        said.join(", ") + &churn::sentence(self.election.churn)
+        let is_ignored = config.heartbeat == Heartbeat::Ignored;
+        sentence_of([
+            (true, format!("{members} members, T_S {suppress}, T_A {announce}")),
+            (listen != Listen::Never, format!("T_L {}", show_listen(listen))),
+            (wake != Wake::Uniform, format!("wake-up {}", show_wake(wake))),
+            (*priority != PriorityKind::Id, format!("merit {}", priority.name())),
+            (leaders > 1, format!("{leaders} leaders")),
+            (self.join != Join::Announce, format!("join {}", name_of(&self.join))),
+            (config.correction == Correction::AtOnce, "corrected at once".to_owned()),
+            (config.takeover == Takeover::Never, "no takeover".to_owned()),
+            (farewell != Repeat::Times(0), says_goodbye),
+            (is_ignored, "heartbeats ignored".to_owned()),
+        ]) + &churn::sentence(*churn)
     }
 
-    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
-        chapter::election(&self.election, conditions)
+    fn closed_form(&self, setup: &Setup) -> Result<ClosedForm, Failure> {
+        chapter::election(&self.election, setup)
     }
 
     fn simulate(&self, simulation: &Simulation) -> Result<(), Failure> {

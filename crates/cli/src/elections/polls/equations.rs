@@ -9,16 +9,15 @@ use hustings_theory::council::{
 use super::Council;
 use crate::elections::ClosedForm;
 use crate::failure::Failure;
-use crate::options::no_closed_form;
+use crate::options::{no_closed_form, require_closed_form};
 
 /// Evaluates the cost, with the paper's printed value beside each one that it gets wrong.
 ///
 /// # Errors
 /// If there is no closed form.
 pub(super) fn council(council: &Council) -> Result<ClosedForm, Failure> {
-    if council.algorithm == super::Algorithm::Priority {
-        return Err(no_closed_form("of seats by merit"));
-    }
+    let is_by_merit = council.options.algorithm == super::Algorithm::Priority;
+    require_closed_form(&[(is_by_merit, "of seats by merit")])?;
     let election = &council.election;
     let is_estimated = matches!(election.knowledge, Knowledge::Estimated(_));
     if council.search == Search::Guarded && is_estimated {
@@ -30,14 +29,9 @@ pub(super) fn council(council: &Council) -> Result<ClosedForm, Failure> {
         // The equations describe exactly this centre.
         Knowledge::Estimated(_) if counts_all(election.algorithm) => {}
         Knowledge::Estimated(_) => {
-            let cost = (!takes_long(election)).then(|| by_pseudocode(election));
-            match cost.flatten() {
-                Some(cost) => form.add([
-                    ("rounds_pseudocode", cost.rounds),
-                    ("messages_pseudocode", cost.messages),
-                ]),
-                None => form.missing.extend(["rounds_pseudocode", "messages_pseudocode"]),
-            }
+            let cost = (!takes_long(election)).then(|| by_pseudocode(election)).flatten();
+            form.enter("rounds_pseudocode", cost.map(|it| it.rounds));
+            form.enter("messages_pseudocode", cost.map(|it| it.messages));
         }
         Knowledge::Known | Knowledge::Taken(_) if election.loss != Loss::NONE => {
             // The printed equation treats loss as a smaller c, which must be a valid c, too.
@@ -97,24 +91,17 @@ fn guarded(election: &Election) -> Result<ClosedForm, Failure> {
 
 /// Returns true if all hosts reply after an undershoot that follows an overshoot.
 fn counts_all(algorithm: Algorithm) -> bool {
-    match algorithm {
-        Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => true,
-        Algorithm::Naive
-        | Algorithm::SkipReset
-        | Algorithm::Choice(_, Reset::Skipped)
-        | Algorithm::History => false,
-    }
+    matches!(algorithm, Algorithm::Basic | Algorithm::Choice(_, Reset::Polled))
 }
 
 /// Returns true if the theory takes minutes for an estimate and its successors. That is so if
 /// messages are lost and the state is more than the number of active hosts.
 fn takes_long(election: &Election) -> bool {
+    let Loss { reply, multicast } = election.loss;
     let is_estimated = matches!(election.knowledge, Knowledge::Estimated(_));
     match election.algorithm {
         Algorithm::Naive | Algorithm::Basic | Algorithm::SkipReset => false,
-        Algorithm::Choice(_, _) => {
-            is_estimated && (election.loss.reply > 0.0 || election.loss.multicast > 0.0)
-        }
-        Algorithm::History => is_estimated && election.loss.reply > 0.0,
+        Algorithm::Choice(_, _) => is_estimated && (reply > 0.0 || multicast > 0.0),
+        Algorithm::History => is_estimated && reply > 0.0,
     }
 }

@@ -1,11 +1,10 @@
 //! Parsers for the terms of a council election on the command line.
 
 use std::ffi::OsStr;
-use std::fmt;
 
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, Command};
+use clap::{Arg, Command, ValueEnum};
 use hustings_protocol::council::MOST_STEPS;
 use hustings_theory::council::{Estimate, Seats};
 
@@ -44,9 +43,8 @@ impl TypedValueParser for Algorithms {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let values: Vec<PossibleValue> =
-            EnumValueParser::<Algorithm>::new().possible_values()?.collect();
-        Some(Box::new(values.into_iter()))
+        let values = Algorithm::value_variants().iter();
+        Some(Box::new(values.filter_map(ValueEnum::to_possible_value)))
     }
 }
 
@@ -65,49 +63,26 @@ pub(super) fn average(text: &str) -> Result<Average, String> {
     options::seats::average(text, 1e6, usage)
 }
 
-/// The centre's knowledge of the number of hosts.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Guess {
-    Known,
-    Falling(Fall),
-}
-
-impl Guess {
-    /// Returns the estimate that falls from `first` on, or `None` if the number is known.
-    pub(super) fn from(self, first: u64) -> Option<Estimate> {
-        let first = first as f64;
-        match self {
-            Self::Known => None,
-            Self::Falling(Fall::Conservative) => Some(Estimate::conservative(first)),
-            Self::Falling(Fall::Aggressive) => Some(Estimate::aggressive(first)),
-            Self::Falling(Fall::Own { alpha, beta }) => Some(Estimate { alpha, beta, first }),
-        }
-    }
-}
+/// The fall of the centre's estimate of the number of hosts, or `None` if it knows the number.
+pub(super) type Guess = Option<Fall>;
 
 pub(super) fn guess(text: &str) -> Result<Guess, String> {
     const USAGE: &str = "choose known, conservative, aggressive, or alpha:A,beta:B with A above 0 and at most 1, and B 1 or more";
     if text == "known" {
-        return Ok(Guess::Known);
+        return Ok(None);
     }
     match Fall::parse(text).ok_or(USAGE)? {
         Fall::Own { alpha: 1.0, beta: 1.0 } => {
             Err(format!("this estimate never falls: {USAGE}, not both 1"))
         }
         Fall::Own { beta, .. } if beta > 1e9 => Err(USAGE.to_owned()),
-        fall => Ok(Guess::Falling(fall)),
+        fall => Ok(Some(fall)),
     }
 }
 
-impl fmt::Display for Guess {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Known => f.write_str("known"),
-            Self::Falling(Fall::Conservative) => f.write_str("conservative"),
-            Self::Falling(Fall::Aggressive) => f.write_str("aggressive"),
-            Self::Falling(Fall::Own { alpha, beta }) => write!(f, "alpha:{alpha},beta:{beta}"),
-        }
-    }
+/// Formats a guess as [`guess`] reads it.
+pub(super) fn show_guess(guess: Guess) -> String {
+    guess.map_or_else(|| "known".to_owned(), |fall| fall.to_string())
 }
 
 /// Checks that an estimate comes down in time.
@@ -129,7 +104,9 @@ pub(super) fn require_progress(estimate: Estimate, seats: Seats) -> Result<(), F
 
 #[cfg(test)]
 mod tests {
-    use super::{average, guess, require_progress, seats, show_seats};
+    use hustings_theory::council::Estimate;
+
+    use super::{average, guess, require_progress, seats, show_guess, show_seats};
     use crate::options::seats::aim;
 
     #[test]
@@ -139,8 +116,7 @@ mod tests {
         }
         assert_eq!(seats("3").map(show_seats).as_deref(), Ok("3..3"));
         for text in ["known", "conservative", "aggressive", "alpha:0.5,beta:1.5"] {
-            let shown = guess(text).map(|it| it.to_string());
-            assert_eq!(shown.as_deref(), Ok(text));
+            assert_eq!(guess(text).map(show_guess).as_deref(), Ok(text));
         }
         for text in ["t", "n", "t:1,n:0.25"] {
             let shown = aim(text).map(|it| it.to_string());
@@ -158,7 +134,9 @@ mod tests {
             ("alpha:1,beta:1.0001", "4..8", false),
             ("alpha:0.999999,beta:1", "4..8", false),
         ] {
-            let estimate = guess(estimate).unwrap().from(100_000).unwrap();
+            let estimate = guess(estimate).unwrap().unwrap().estimate(100_000);
+            let (alpha, beta) = (estimate.alpha, estimate.beta);
+            let estimate = Estimate { alpha, beta, first: estimate.first.into() };
             let outcome = require_progress(estimate, seats(council).unwrap());
             assert_eq!(outcome.is_ok(), is_fast, "{estimate:?}");
         }

@@ -23,10 +23,8 @@ pub(super) fn sessions(text: &str) -> Result<Sessions, String> {
     } else {
         serde_json::Deserializer::from_str(text).into_iter().collect()
     };
-    let lines = lines.map_err(|error| {
-        let line = error.line();
-        format!("line {line} was not printed by a centre: {error}")
-    })?;
+    let lines = lines
+        .map_err(|error| format!("line {} was not printed by a centre: {error}", error.line()))?;
     if lines.iter().any(has_rounded_identities) {
         return Err(
             "identities in the file were rounded, by a program that keeps numbers as floating \
@@ -72,43 +70,40 @@ pub(super) fn is_full(line: &CentreStatus) -> bool {
 
 /// Returns the rounds of one class on a line.
 pub(super) fn rounds_of(line: &CentreStatus, class: u16) -> Vec<Round> {
-    let of_class = line.record.iter().filter(|it| it.feedback.class == class);
+    of_class(&line.record, class)
+}
+
+fn of_class(rounds: &[Round], class: u16) -> Vec<Round> {
+    let of_class = rounds.iter().filter(|it| it.feedback.class == class);
     of_class.cloned().collect()
 }
 
 /// Describes the lines that contradict the next line.
 pub(super) fn contradictions(lines: &[CentreStatus]) -> Vec<String> {
-    let pairs = (1..).zip(lines.windows(2));
-    let torn = pairs.filter(|(_, pair)| !grows_into(&pair[0].record, &pair[1].record));
-    torn.map(|(place, _)| {
-        let next = place + 1;
-        format!(
-            "lines {place} and {next} of the session contradict each other about its rounds: a \
-             record only grows"
-        )
-    })
-    .collect()
+    let is_torn = |one: &CentreStatus, next: &CentreStatus| !grows_into(&one.record, &next.record);
+    describe_pairs(lines, is_torn, "contradict each other about its rounds: a record only grows")
 }
 
 /// Describes the lines with the same rounds as the next line but different seats. Only the centre
 /// says which of the two came later, and so which hosts are seated.
 pub(super) fn ambiguities(lines: &[CentreStatus]) -> Vec<String> {
-    let pairs = (1..).zip(lines.windows(2));
-    let is_ambiguous = |(one, other): (&CentreStatus, &CentreStatus)| {
+    let is_ambiguous = |one: &CentreStatus, next: &CentreStatus| {
         let is_equal =
-            grows_into(&one.record, &other.record) && grows_into(&other.record, &one.record);
-        is_equal && seated(one) != seated(other)
+            grows_into(&one.record, &next.record) && grows_into(&next.record, &one.record);
+        is_equal && seated(one) != seated(next)
     };
-    let found = pairs.filter(|(_, pair)| is_ambiguous((&pair[0], &pair[1])));
-    found
-        .map(|(place, _)| {
-            let next = place + 1;
-            format!(
-                "lines {place} and {next} of the session have the same rounds and different \
-                     seats"
-            )
-        })
-        .collect()
+    describe_pairs(lines, is_ambiguous, "have the same rounds and different seats")
+}
+
+/// Describes the neighbouring lines that are `found`.
+fn describe_pairs(
+    lines: &[CentreStatus],
+    found: impl Fn(&CentreStatus, &CentreStatus) -> bool,
+    what: &str,
+) -> Vec<String> {
+    let pairs = (1..).zip(lines.windows(2)).filter(|(_, pair)| found(&pair[0], &pair[1]));
+    let places = pairs.map(|(place, _): (usize, _)| (place, place + 1));
+    places.map(|(one, next)| format!("lines {one} and {next} of the session {what}")).collect()
 }
 
 /// Returns the seated hosts with their classes.
@@ -122,10 +117,6 @@ fn seated(line: &CentreStatus) -> BTreeSet<(u16, MemberId)> {
 /// replies to the last round of each class.
 fn grows_into(one: &[Round], other: &[Round]) -> bool {
     let classes: BTreeSet<u16> = one.iter().map(|it| it.feedback.class).collect();
-    let of_class = |rounds: &[Round], class| -> Vec<Round> {
-        let of_class = rounds.iter().filter(|it| it.feedback.class == class);
-        of_class.cloned().collect()
-    };
     classes.into_iter().all(|class| {
         let (one, other) = (of_class(one, class), of_class(other, class));
         let is_kept = |(place, (it, now)): (usize, (&Round, &Round))| {

@@ -13,6 +13,9 @@ use super::record::{is_full, rounds_of};
 
 /// The draws of one class.
 pub(super) struct Drawn<'a> {
+    pub(super) class: u16,
+    /// The lines of the session. They must have passed [`misshapen`].
+    pub(super) lines: &'a [CentreStatus],
     /// The rounds and draws that elected hosts.
     pub(super) elected: &'a Elected,
     /// The rounds up to the one that elected the first council.
@@ -24,12 +27,8 @@ pub(super) struct Drawn<'a> {
 impl Drawn<'_> {
     /// Returns true if this host may have held a seat of the class in a later round, by the last
     /// line before that round.
-    pub(super) fn sat(
-        &self,
-        class: u16,
-        (host, round): (MemberId, u32),
-        lines: &[CentreStatus],
-    ) -> bool {
+    pub(super) fn sat(&self, host: MemberId, round: u32) -> bool {
+        let Self { class, lines, .. } = *self;
         let last_of = |line: &CentreStatus| {
             let of_class = line.record.iter().filter(|it| it.feedback.class == class);
             of_class.map(|it| it.feedback.round).max().unwrap_or(0)
@@ -73,11 +72,11 @@ fn voices(rounds: &[Round], (round, draw): (u32, u8)) -> impl Iterator<Item = &V
 pub(super) fn misshapen(rules: &Config, line: &CentreStatus) -> Vec<String> {
     let in_words =
         |(class, least, most): (u16, u32, u32)| format!("class {class}: {least}..{most}");
-    let told = line.chambers.iter().map(|it| (it.class, it.least, it.most));
-    let told: Vec<String> = told.map(in_words).collect();
+    let told = line.chambers.iter().map(|it| in_words((it.class, it.least, it.most)));
+    let told: Vec<String> = told.collect();
     let ruled = (0..).zip(&rules.chambers);
-    let ruled = ruled.map(|(class, it)| (class, it.seats.least, it.seats.most));
-    let ruled: Vec<String> = ruled.map(in_words).collect();
+    let ruled = ruled.map(|(class, it)| in_words((class, it.seats.least, it.seats.most)));
+    let ruled: Vec<String> = ruled.collect();
     if told != ruled {
         return vec![format!(
             "the line has seats of {}, and --seats has {}: check the line with the options of \
@@ -154,30 +153,18 @@ pub(super) struct Found {
     pub(super) untold: BTreeSet<MemberId>,
 }
 
-/// Checks the seats of a class. The lines must have passed [`misshapen`].
-pub(super) fn judge(
-    class: u16,
-    lines: &[CentreStatus],
-    drawn: &Drawn<'_>,
-    names: &Names<'_>,
-) -> Found {
+/// Checks the seats of a class.
+pub(super) fn judge(drawn: &Drawn<'_>, names: &Names<'_>) -> Found {
     let mut found = Found::default();
-    found.check_elected(class, lines, drawn, names);
-    for line in lines {
-        found.check_seated(class, line, drawn.elected);
-    }
+    found.check_elected(drawn, names);
+    drawn.lines.iter().for_each(|line| found.check_seated(drawn.class, line, drawn.elected));
     found
 }
 
 impl Found {
     /// Checks that the elected hosts are seated.
-    fn check_elected(
-        &mut self,
-        class: u16,
-        lines: &[CentreStatus],
-        drawn: &Drawn<'_>,
-        names: &Names<'_>,
-    ) {
+    fn check_elected(&mut self, drawn: &Drawn<'_>, names: &Names<'_>) {
+        let Drawn { class, lines, .. } = *drawn;
         let (elected, elected_in) = (drawn.elected_first(), drawn.elected.first.0);
         let holders = |line| seats(line, class).map(|it| it.id);
         let seated: BTreeSet<MemberId> = lines.iter().flat_map(holders).collect();
@@ -301,17 +288,20 @@ mod tests {
         Elected { first: (1, 0), all: rounds.iter().map(|it| (*it, 0)).collect(), lost_from: None }
     }
 
-    fn drawn<'a>(rounds: &'a [Round], elected: &'a Elected) -> Drawn<'a> {
+    fn drawn<'a>(
+        lines: &'a [CentreStatus],
+        rounds: &'a [Round],
+        elected: &'a Elected,
+    ) -> Drawn<'a> {
         let (first, later) = rounds.split_at(1);
-        Drawn { elected, first, later }
+        Drawn { class: 0, lines, elected, first, later }
     }
 
     #[test]
     fn lost_council_is_distinguished_from_one_that_was_never_seated() {
         let rounds = [round(1, 0, 5), round(2, 0, 6)];
         let elected = elected(&[1, 2]);
-        let drawn = drawn(&rounds, &elected);
-        let judge = |lines: &[CentreStatus]| judge(0, lines, &drawn, &Names::new());
+        let judge = |lines: &[CentreStatus]| judge(&drawn(lines, &rounds, &elected), &Names::new());
         let (before, after) = (line(5, &rounds[..1]), line(6, &rounds));
         let found = judge(&[before.clone(), after.clone()]);
         assert_eq!(found.faults, [""; 0]);
@@ -333,11 +323,10 @@ mod tests {
     fn seats_in_a_later_round_follow_from_the_line_before_it() {
         let rounds = [round(1, 0, 5), round(2, 0, 6), round(3, 0, 8)];
         let elected = elected(&[1, 2, 3]);
-        let drawn = drawn(&rounds, &elected);
         let whole = [line(5, &rounds[..1]), line(6, &rounds[..2]), line(8, &rounds)];
         let sat = |lines: &[CentreStatus], round| {
             let hosts = [5, 6, 8].map(MemberId).into_iter();
-            let sat = hosts.filter(|it| drawn.sat(0, (*it, round), lines));
+            let sat = hosts.filter(|it| drawn(lines, &rounds, &elected).sat(*it, round));
             sat.map(|it| it.0).collect::<Vec<u64>>()
         };
         assert_eq!((sat(&whole, 2), sat(&whole, 3)), (vec![5], vec![6]));

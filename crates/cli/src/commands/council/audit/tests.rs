@@ -6,7 +6,7 @@
 //! change a record at random. Or they change the replies to one round and continue by the rules, as
 //! a centre does that lies about one host.
 //!
-//! `FORGERIES=50000 cargo test --bin hustings forgeries` tries another number of them than
+//! `FORGERIES=50000 cargo test --bin hustings audit` tries another number of them than
 //! [`FORGERIES`].
 
 use std::collections::BTreeSet;
