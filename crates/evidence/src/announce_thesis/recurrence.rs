@@ -4,7 +4,7 @@ use hustings_sim::statistics::Sample;
 use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, printed, recurrence};
 
 use super::super::budget::{Budget, Result, seed_of, share_of};
-use super::super::evidence::{Evidence, average, averages, between, list, means, number, numbers};
+use super::super::evidence::{Evidence, average, averages, list, number, numbers};
 use super::thesis_fixture::{config, converge, group, held, time};
 
 const LOSS: f64 = 0.4;
@@ -36,14 +36,14 @@ pub(super) fn l10(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         let shares = shares(budget, runs, members)?;
         let as_printed = &printed::law_of_messages(members, LOSS)[1..];
         let corrected = &recurrence::law_of_messages(members, LOSS)[1..];
-        evidence.stated(
-            format!("loss {LOSS}, D = 0: Q(i, {members}) for i = 1 to {members}, as printed"),
-            means(as_printed, &shares),
-        );
-        evidence.corrected(
-            "the same, given that the members that sent woke early",
-            means(corrected, &shares),
-        );
+        evidence
+            .stated(format!(
+                "loss {LOSS}, D = 0: Q(i, {members}) for i = 1 to {members}, as printed"
+            ))
+            .means(as_printed, &shares);
+        evidence
+            .corrected("the same, given that the members that sent woke early")
+            .means(corrected, &shares);
         if members == 3 {
             gist = format!(
                 "Q(i, 3): {}; printed {}, corrected {}",
@@ -63,24 +63,24 @@ pub(super) fn l10(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let on_paper = |mean: fn(u64, f64) -> f64| {
         sizes.iter().map(|&members| mean(members, LOSS)).collect::<Vec<f64>>()
     };
-    evidence.stated(
-        format!("N = {}: mean messages of the first round, as printed", list(sizes)),
-        means(&on_paper(printed::mean_messages), &measured),
-    );
     evidence
-        .corrected("the same, corrected", means(&on_paper(recurrence::mean_messages), &measured));
+        .stated(format!("N = {}: mean messages of the first round, as printed", list(sizes)))
+        .means(&on_paper(printed::mean_messages), &measured);
+    evidence
+        .corrected("the same, corrected")
+        .means(&on_paper(recurrence::mean_messages), &measured);
     let many = 10_000;
     let growth = |mean: fn(u64, f64) -> f64| mean(4 * many, LOSS) / mean(many, LOSS);
-    evidence.ours(
-        format!(
+    evidence
+        .ours(format!(
             "N from {many} to four times as many: the printed mean doubles, as a square root does"
-        ),
-        between(1.98, 2.02, growth(printed::mean_messages)),
-    );
+        ))
+        .between(1.98, 2.02, growth(printed::mean_messages));
     let step = recurrence::mean_messages(4 * many, LOSS) - recurrence::mean_messages(many, LOSS);
-    evidence.ours(
-        "the same: the corrected mean grows by ln 4/(1 + l ln l/(1-l))",
-        between(-1e-3, 1e-3, step - recurrence::growth(LOSS) * 4_f64.ln()),
+    evidence.ours("the same: the corrected mean grows by ln 4/(1 + l ln l/(1-l))").between(
+        -1e-3,
+        1e-3,
+        step - recurrence::growth(LOSS) * 4_f64.ln(),
     );
     Ok(format!(
         "{gist}; mean at N = 100 {}, printed {}, corrected {}",

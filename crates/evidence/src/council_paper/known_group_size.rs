@@ -6,9 +6,7 @@ use hustings_theory::council::optimum::{
 use hustings_theory::council::{Algorithm, Election, Seats, limit, misprints};
 
 use super::super::budget::Result;
-use super::super::evidence::{
-    Evidence, average, between, mean, mean_below, mean_between, number, numbers, share_between,
-};
+use super::super::evidence::{Evidence, average, number, numbers};
 use super::council_fixture::{
     CouncilFixture, EIGHT_TO_SIXTEEN, FOUR_TO_EIGHT, ONE, UP_TO_EIGHT, at_best, greatest,
     messages_of, rounds_of,
@@ -43,20 +41,20 @@ pub(super) fn c1(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
         ("[1..1], best c: T", 2.718_15, 1e-5, alone.rounds),
     ] {
         let (low, high) = as_printed(value, digit);
-        evidence.stated(what, between(low, high, computed));
+        evidence.stated(what).between(low, high, computed);
     }
     let best = at_best(FOUR_TO_EIGHT, TEN_THOUSAND, Algorithm::Naive).c;
-    evidence.stated("[4..8]: the best c", between(5.75, 5.85, best));
+    evidence.stated("[4..8]: the best c").between(5.75, 5.85, best);
     let held = fixture.held(&wide)?;
     let chance = cost.success_first_round;
-    evidence.stated(
-        "[4..8], c = 5.8: share of simulated elections that end in the first round",
-        share_between(chance, chance, &held.first_round),
-    );
-    evidence.stated("the same: mean rounds", mean(cost.rounds, &held.rounds));
-    evidence.stated("the same: mean replies", mean(cost.messages, &held.messages));
+    evidence
+        .stated("[4..8], c = 5.8: share of simulated elections that end in the first round")
+        .share(chance, &held.first_round);
+    evidence.stated("the same: mean rounds").mean(cost.rounds, &held.rounds);
+    evidence.stated("the same: mean replies").mean(cost.messages, &held.messages);
     Ok(format!(
-        "p = {:.6}, T = {:.5}, N = {:.5} at c = 5.8; best c = {best:.3}; one seat: p = {:.6}, T = {:.5}",
+        "p = {:.6}, T = {:.5}, N = {:.5} at c = 5.8; best c = {best:.3}; one seat: p = {:.6}, T \
+         = {:.5}",
         chance, cost.rounds, cost.messages, alone.success_first_round, alone.rounds
     ))
 }
@@ -68,13 +66,12 @@ pub(super) fn c2(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
         let (cost, held) = (election.cost(), fixture.held(&election)?);
         let case = format!("{}, n = {members}, c = {c}", shown(seats));
         let printed = misprints::basic_messages(&election);
-        evidence.stated(format!("{case}: mean rounds, by (5)"), mean(cost.rounds, &held.rounds));
-        evidence.stated(format!("{case}: mean replies, by (4)"), mean(printed, &held.messages));
-        evidence.corrected(format!("{case}: mean rounds, by (5)"), mean(cost.rounds, &held.rounds));
-        evidence.corrected(
-            format!("{case}: mean replies, if an undershoot costs n"),
-            mean(cost.messages, &held.messages),
-        );
+        evidence.stated(format!("{case}: mean rounds, by (5)")).mean(cost.rounds, &held.rounds);
+        evidence.stated(format!("{case}: mean replies, by (4)")).mean(printed, &held.messages);
+        evidence.corrected(format!("{case}: mean rounds, by (5)")).mean(cost.rounds, &held.rounds);
+        evidence
+            .corrected(format!("{case}: mean replies, if an undershoot costs n"))
+            .mean(cost.messages, &held.messages);
         gist.push(format!(
             "{} replies, {} simulated, {} by (4)",
             number(cost.messages),
@@ -90,26 +87,27 @@ pub(super) fn c3(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
     let slowest = greatest(41, |members| of(members).cost().rounds);
     let (mut rounds, mut messages) = (Vec::new(), Vec::new());
     let (mut held_rounds, mut held_messages) = (Vec::new(), Vec::new());
-    evidence.stated("n = 10 to 100,000: the greatest T", between(1.0, 1.4, slowest));
-    evidence.corrected("n = 10 to 100,000: the greatest T", between(1.0, 1.4, slowest));
+    evidence.stated("n = 10 to 100,000: the greatest T").between(1.0, 1.4, slowest);
+    evidence.corrected("n = 10 to 100,000: the greatest T").between(1.0, 1.4, slowest);
     for members in [500, TEN_THOUSAND, 100_000] {
         let (cost, held) = (of(members).cost(), fixture.held(&of(members))?);
-        evidence
-            .stated(format!("n = {members}: mean rounds"), mean_between(1.0, 1.4, &held.rounds));
-        evidence
-            .stated(format!("n = {members}: mean replies"), mean_between(9.0, 9.4, &held.messages));
-        evidence.corrected(
-            format!("n = {members}: mean replies, c T"),
-            mean(C_OF_FIGURE_11 * cost.rounds, &held.messages),
+        evidence.stated(format!("n = {members}: mean rounds")).mean_between(1.0, 1.4, &held.rounds);
+        evidence.stated(format!("n = {members}: mean replies")).mean_between(
+            9.0,
+            9.4,
+            &held.messages,
         );
-        evidence.corrected(format!("n = {members}: mean rounds"), mean(cost.rounds, &held.rounds));
+        evidence
+            .corrected(format!("n = {members}: mean replies, c T"))
+            .mean(C_OF_FIGURE_11 * cost.rounds, &held.messages);
+        evidence.corrected(format!("n = {members}: mean rounds")).mean(cost.rounds, &held.rounds);
         rounds.push(cost.rounds);
         messages.push(cost.messages);
         held_rounds.push(average(&held.rounds));
         held_messages.push(average(&held.messages));
     }
     let dear = of(TEN_THOUSAND).with_c(6.6).cost();
-    evidence.ours("n = 10,000, c = 6.6: N", between(9.0, 9.4, dear.messages));
+    evidence.ours("n = 10,000, c = 6.6: N").between(9.0, 9.4, dear.messages);
     Ok(format!(
         "n = 500, 10,000, 100,000: T = {}, N = {}, simulated {} and {}; N = {} needs c = 6.6",
         numbers(&rounds),
@@ -134,44 +132,29 @@ pub(super) fn c4(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
     // either side. The checks below show that elections cost what theory says.
     let twice = of(Algorithm::CHOICE).cost().messages / of(Algorithm::SkipReset).cost().messages;
     for hold in [Evidence::stated, Evidence::corrected] {
-        hold(
-            evidence,
-            "[4..8], c = 5.6: mean rounds".to_owned(),
-            mean_between(1.05, 1.15, &choice.rounds),
-        );
-        hold(evidence, "[1..1]: mean rounds".to_owned(), mean_between(1.0, 1.6, &one.rounds));
-        hold(
-            evidence,
-            "[1..8]: mean rounds".to_owned(),
-            mean_between(1.0005, 1.0015, &widest.rounds),
-        );
+        hold(evidence, "[4..8], c = 5.6: mean rounds").mean_between(1.05, 1.15, &choice.rounds);
+        hold(evidence, "[1..1]: mean rounds").mean_between(1.0, 1.6, &one.rounds);
+        hold(evidence, "[1..8]: mean rounds").mean_between(1.0005, 1.0015, &widest.rounds);
         // "Regardless of n": the greatest value for any n.
-        hold(
-            evidence,
-            "[1..8], n = 10 to 100,000: the greatest T".to_owned(),
-            between(1.0005, 1.0015, slowest),
-        );
+        hold(evidence, "[1..8], n = 10 to 100,000: the greatest T")
+            .between(1.0005, 1.0015, slowest);
     }
+    evidence.stated("[4..8], c = 5.6: replies, times those of Skip-Reset").between(1.8, 2.0, twice);
     evidence
-        .stated("[4..8], c = 5.6: replies, times those of Skip-Reset", between(1.8, 2.0, twice));
-    evidence.corrected(
-        "[4..8], c = 5.6: replies are 1.5 times those of Skip-Reset, to one digit",
-        between(1.45, 1.55, twice),
-    );
-    evidence.ours(
-        "[4..8], c = 5.6: mean rounds",
-        mean(of(Algorithm::CHOICE).cost().rounds, &choice.rounds),
-    );
-    evidence.ours(
-        "[4..8], c = 5.6: mean replies",
-        mean(of(Algorithm::CHOICE).cost().messages, &choice.messages),
-    );
-    evidence.ours(
-        "[4..8], c = 5.6: mean replies of Skip-Reset",
-        mean(of(Algorithm::SkipReset).cost().messages, &skip.messages),
-    );
+        .corrected("[4..8], c = 5.6: replies are 1.5 times those of Skip-Reset, to one digit")
+        .between(1.45, 1.55, twice);
+    evidence
+        .ours("[4..8], c = 5.6: mean rounds")
+        .mean(of(Algorithm::CHOICE).cost().rounds, &choice.rounds);
+    evidence
+        .ours("[4..8], c = 5.6: mean replies")
+        .mean(of(Algorithm::CHOICE).cost().messages, &choice.messages);
+    evidence
+        .ours("[4..8], c = 5.6: mean replies of Skip-Reset")
+        .mean(of(Algorithm::SkipReset).cost().messages, &skip.messages);
     Ok(format!(
-        "[4..8] {} rounds, {} simulated, with {} times the messages; [1..1] {}, {} simulated; [1..8] {} at most",
+        "[4..8] {} rounds, {} simulated, with {} times the messages; [1..1] {}, {} simulated; \
+         [1..8] {} at most",
         number(of(Algorithm::CHOICE).cost().rounds),
         number(average(&choice.rounds)),
         number(twice),
@@ -189,32 +172,23 @@ pub(super) fn c5(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
     let fixed = misprints::rounds_bound_corrected(C_OF_ONE, 5.0);
     let thousand = fixture.held(&of(1_000))?;
     for hold in [Evidence::stated, Evidence::corrected] {
-        hold(evidence, "T(6)".to_owned(), between(2.3125, 2.3135, six));
-        hold(
-            evidence,
-            "n = 10 to 100,000: the greatest T".to_owned(),
-            between(2.0, 2.467, slowest),
-        );
-        hold(
-            evidence,
-            "n = 1000: mean rounds".to_owned(),
-            mean(of(1_000).cost().rounds, &thousand.rounds),
-        );
-        hold(
-            evidence,
-            "n = 1000: mean replies, c times the rounds".to_owned(),
-            mean(C_OF_ONE * of(1_000).cost().rounds, &thousand.messages),
-        );
+        hold(evidence, "T(6)").between(2.3125, 2.3135, six);
+        hold(evidence, "n = 10 to 100,000: the greatest T").between(2.0, 2.467, slowest);
+        hold(evidence, "n = 1000: mean rounds").mean(of(1_000).cost().rounds, &thousand.rounds);
+        hold(evidence, "n = 1000: mean replies, c times the rounds")
+            .mean(C_OF_ONE * of(1_000).cost().rounds, &thousand.messages);
     }
     evidence
-        .stated("(16), which gives 2.467, is the bound that follows", between(2.466, 2.468, fixed));
-    evidence.corrected("(16) as printed", between(2.466, 2.468, bound));
-    evidence.corrected("(16), if an undershoot costs T(n): greater", between(2.468, 3.0, fixed));
+        .stated("(16), which gives 2.467, is the bound that follows")
+        .between(2.466, 2.468, fixed);
+    evidence.corrected("(16) as printed").between(2.466, 2.468, bound);
+    evidence.corrected("(16), if an undershoot costs T(n): greater").between(2.468, 3.0, fixed);
     let literal = misprints::literal_history(&of(1_000)).messages;
-    evidence.stated("Figure 13 as printed, n = 1000: N", between(0.0, 3.0, literal));
-    evidence.ours("Figure 13 as printed, n = 1000: a storm", between(100.0, 300.0, literal));
+    evidence.stated("Figure 13 as printed, n = 1000: N").between(0.0, 3.0, literal);
+    evidence.ours("Figure 13 as printed, n = 1000: a storm").between(100.0, 300.0, literal);
     Ok(format!(
-        "T(6) = {six:.4}, T(n) at most {}; the bound is {} and not {}; Figure 13 as printed takes {} messages for n = 1000, not {}",
+        "T(6) = {six:.4}, T(n) at most {}; the bound is {} and not {}; Figure 13 as printed \
+         takes {} messages for n = 1000, not {}",
         number(slowest),
         number(fixed),
         number(bound),
@@ -238,13 +212,13 @@ pub(super) fn c6(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
         ("choice: T, in percent", choice_rounds, (-42.0, -38.0), (-38.0, -36.0)),
         ("choice: N, in percent", choice_messages, (4.0, 6.0), (12.0, 16.0)),
     ] {
-        evidence.stated(what, between(stated.0, stated.1, value));
-        evidence.corrected(what, between(corrected.0, corrected.1, value));
+        evidence.stated(what).between(stated.0, stated.1, value);
+        evidence.corrected(what).between(corrected.0, corrected.1, value);
     }
     for (name, election) in [("Skip-Reset", skip), ("history", history), ("choice", choice)] {
         let (cost, held) = (election.cost(), fixture.held(&election)?);
-        evidence.corrected(format!("{name}: mean rounds"), mean(cost.rounds, &held.rounds));
-        evidence.corrected(format!("{name}: mean replies"), mean(cost.messages, &held.messages));
+        evidence.corrected(format!("{name}: mean rounds")).mean(cost.rounds, &held.rounds);
+        evidence.corrected(format!("{name}: mean replies")).mean(cost.messages, &held.messages);
     }
     Ok(format!(
         "history {} % in T and {} % in N; choice {} % in T and {} % in N",
@@ -272,30 +246,32 @@ pub(super) fn c7(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
         let first = format!("{}, n = 10,000, first rule", shown(seats));
         for hold in [Evidence::stated, Evidence::corrected] {
             let what = format!("{first}: T over the least");
-            hold(evidence, what, between(1.0, NEAR, rounds));
+            hold(evidence, what).between(1.0, NEAR, rounds);
         }
         let election = of(TEN_THOUSAND).with_c(rule);
-        evidence.ours(
-            format!("{first}: mean rounds"),
-            mean(election.cost().rounds, &fixture.held(&election)?.rounds),
-        );
+        evidence
+            .ours(format!("{first}: mean rounds"))
+            .mean(election.cost().rounds, &fixture.held(&election)?.rounds);
         let thumb = |members| {
             let rule = rule_of_thumb_for_messages(seats, members);
             excess(members, Goal::MESSAGES, rule)
         };
         for members in [100, TEN_THOUSAND, MANY] {
             let what = format!("{}, n = {members}, second rule: N over the least", shown(seats));
-            evidence.stated(what, between(1.0, NEAR, thumb(members)));
+            evidence.stated(what).between(1.0, NEAR, thumb(members));
         }
-        evidence.corrected(
-            format!("{}, n = {MANY}, second rule: N is not near the least", shown(seats)),
-            between(NEAR, f64::INFINITY, thumb(MANY)),
-        );
+        evidence
+            .corrected(format!(
+                "{}, n = {MANY}, second rule: N is not near the least",
+                shown(seats)
+            ))
+            .between(NEAR, f64::INFINITY, thumb(MANY));
         for_rounds.push(rounds);
         for_messages.push(thumb(MANY));
     }
     Ok(format!(
-        "[1..8], [4..8], [8..16]: T {} times the least for n = 10,000, N {} times for n = 1,000,000",
+        "[1..8], [4..8], [8..16]: T {} times the least for n = 10,000, N {} times for n = \
+         1,000,000",
         numbers(&for_rounds),
         numbers(&for_messages)
     ))
@@ -309,17 +285,18 @@ pub(super) fn c8(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
         let held = fixture.held(&election)?;
         let case = format!("{}, n = 1,000,000", shown(seats));
         let share = cost.messages / MANY as f64;
-        evidence.stated(format!("{case}: mean rounds"), mean_below(2.0, &held.rounds));
-        evidence.stated(format!("{case}: N over n"), between(0.0, 0.1, share));
+        evidence.stated(format!("{case}: mean rounds")).mean_below(2.0, &held.rounds);
+        evidence.stated(format!("{case}: N over n")).between(0.0, 0.1, share);
         if seats != ONE {
-            evidence.corrected(format!("{case}: mean rounds"), mean_below(2.0, &held.rounds));
+            evidence.corrected(format!("{case}: mean rounds")).mean_below(2.0, &held.rounds);
         }
         let linear = limit::messages_per_member(&election);
-        evidence.corrected(
-            format!("{case}: N over n is what it is in the limit"),
-            between(0.99 * linear, 1.01 * linear, share),
+        evidence.corrected(format!("{case}: N over n is what it is in the limit")).between(
+            0.99 * linear,
+            1.01 * linear,
+            share,
         );
-        evidence.ours(format!("{case}: mean replies"), mean(cost.messages, &held.messages));
+        evidence.ours(format!("{case}: mean replies")).mean(cost.messages, &held.messages);
         rounds.push(cost.rounds);
         held_rounds.push(average(&held.rounds));
         shares.push(share);
