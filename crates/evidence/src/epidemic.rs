@@ -12,7 +12,7 @@ use hustings_theory::epidemic::{EpidemicModel, dies_out, missed_by_fan_out, reac
 
 use super::budget::{Budget, Result, sample_of, seed_of, share_of};
 use super::evidence::Verdict::Holds;
-use super::evidence::{Evidence, average, averages, list, number};
+use super::evidence::{Evidence, averages, list, shown};
 use super::figure::{Axis, Corner, Frame, Panel, Point, Series};
 use super::{Claim, Document, FigureSpec, Method};
 
@@ -153,7 +153,7 @@ fn e1(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         );
         let chance = dies_out(&model);
         evidence.ours("the same: share of messages that die out").share(chance, &gone);
-        gist.push(format!("{fan_out} at {loss}: {}", number(average(&missed))));
+        gist.push(format!("{fan_out} at {loss}: {}", shown(&missed)));
     }
     Ok(format!("missed, by fan-out and loss: {}", list(&gist)))
 }

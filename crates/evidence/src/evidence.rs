@@ -52,7 +52,8 @@ pub(crate) struct Check {
     pub(super) agrees: bool,
 }
 
-/// A statement that waits for its comparison.
+/// A statement that waits for its comparison. Each comparison returns the evidence, so that the next
+/// statement may follow.
 #[must_use]
 pub(crate) struct Statement<'a> {
     evidence: &'a mut Evidence,
@@ -60,15 +61,20 @@ pub(crate) struct Statement<'a> {
     what: String,
 }
 
-impl Statement<'_> {
-    fn add(self, expected: String, measured: String, agrees: bool) {
+impl<'a> Statement<'a> {
+    fn add(self, expected: String, measured: String, agrees: bool) -> &'a mut Evidence {
         let Self { evidence, word, what } = self;
         evidence.checks.push(Check { word, what, expected, measured, agrees });
+        evidence
     }
 
     /// Expects two equal values.
-    pub(crate) fn equal<T: PartialEq + Display>(self, expected: &T, measured: &T) {
-        self.add(expected.to_string(), measured.to_string(), expected == measured);
+    pub(crate) fn equal<T: PartialEq + Display>(
+        self,
+        expected: &T,
+        measured: &T,
+    ) -> &'a mut Evidence {
+        self.add(expected.to_string(), measured.to_string(), expected == measured)
     }
 
     /// Expects two equal lists.
@@ -76,35 +82,35 @@ impl Statement<'_> {
         self,
         expected: impl IntoIterator<Item = T>,
         measured: impl IntoIterator<Item = T>,
-    ) {
+    ) -> &'a mut Evidence {
         let expected: Vec<T> = expected.into_iter().collect();
         let measured: Vec<T> = measured.into_iter().collect();
-        self.add(list(&expected), list(&measured), expected == measured);
+        self.add(list(&expected), list(&measured), expected == measured)
     }
 
     /// Expects the mean `expected`, within the error of the sample.
-    pub(crate) fn mean(self, expected: f64, sample: &Sample) {
-        self.add(number(expected), estimated(sample), has_mean(expected, sample));
+    pub(crate) fn mean(self, expected: f64, sample: &Sample) -> &'a mut Evidence {
+        self.add(number(expected), estimated(sample), has_mean(expected, sample))
     }
 
     /// Expects a mean for each sample, within the error of that sample.
-    pub(crate) fn means(self, expected: &[f64], samples: &[Sample]) {
+    pub(crate) fn means(self, expected: &[f64], samples: &[Sample]) -> &'a mut Evidence {
         let mut pairs = expected.iter().zip(samples);
         let agrees = !expected.is_empty()
             && expected.len() == samples.len()
             && pairs.all(|(expected, sample)| has_mean(*expected, sample));
-        self.add(numbers(expected), all_estimated(samples), agrees);
+        self.add(numbers(expected), all_estimated(samples), agrees)
     }
 
     /// Expects two equal means, within the errors of both samples.
-    pub(crate) fn alike(self, expected: &Sample, measured: &Sample) {
+    pub(crate) fn alike(self, expected: &Sample, measured: &Sample) -> &'a mut Evidence {
         let apart = (average(measured) - average(expected)).abs();
         let allowed = STANDARD_ERRORS * error_of(expected).hypot(error_of(measured));
-        self.add(estimated(expected), estimated(measured), apart <= allowed);
+        self.add(estimated(expected), estimated(measured), apart <= allowed)
     }
 
     /// Expects each mean to lie below its bound by more than chance explains.
-    pub(crate) fn all_below(self, bounds: &[Sample], measured: &[Sample]) {
+    pub(crate) fn all_below(self, bounds: &[Sample], measured: &[Sample]) -> &'a mut Evidence {
         let is_below = |(bound, sample): (&Sample, &Sample)| {
             let error = error_of(bound).hypot(error_of(sample));
             average(bound) - average(sample) > STANDARD_ERRORS * error
@@ -112,79 +118,79 @@ impl Statement<'_> {
         let agrees = !bounds.is_empty()
             && bounds.len() == measured.len()
             && bounds.iter().zip(measured).all(is_below);
-        self.add(format!("below {}", all_estimated(bounds)), all_estimated(measured), agrees);
+        self.add(format!("below {}", all_estimated(bounds)), all_estimated(measured), agrees)
     }
 
     /// Expects the mean of `measured` to lie below that of `bound`, by the same measure.
-    pub(crate) fn below(self, bound: &Sample, measured: &Sample) {
-        self.all_below(slice::from_ref(bound), slice::from_ref(measured));
+    pub(crate) fn below(self, bound: &Sample, measured: &Sample) -> &'a mut Evidence {
+        self.all_below(slice::from_ref(bound), slice::from_ref(measured))
     }
 
     /// Expects `measured` between `low` and `high`, both included.
-    pub(crate) fn between(self, low: f64, high: f64, measured: f64) {
-        self.add(range(low, high), number(measured), (low..=high).contains(&measured));
+    pub(crate) fn between(self, low: f64, high: f64, measured: f64) -> &'a mut Evidence {
+        self.add(range(low, high), number(measured), (low..=high).contains(&measured))
     }
 
     /// Expects the mean between `low` and `high`, within the error of the sample.
-    pub(crate) fn mean_between(self, low: f64, high: f64, sample: &Sample) {
+    pub(crate) fn mean_between(self, low: f64, high: f64, sample: &Sample) -> &'a mut Evidence {
         let allowed = STANDARD_ERRORS * error_of(sample);
         let agrees = (low - allowed..=high + allowed).contains(&average(sample));
-        self.add(range(low, high), estimated(sample), agrees);
+        self.add(range(low, high), estimated(sample), agrees)
     }
 
     /// Expects the mean below `bound` by more than chance explains.
-    pub(crate) fn mean_below(self, bound: f64, sample: &Sample) {
+    pub(crate) fn mean_below(self, bound: f64, sample: &Sample) -> &'a mut Evidence {
         let agrees = average(sample) + STANDARD_ERRORS * error_of(sample) < bound;
-        self.add(format!("below {}", number(bound)), estimated(sample), agrees);
+        self.add(format!("below {}", number(bound)), estimated(sample), agrees)
     }
 
     /// Expects the mean above `bound` by more than chance explains.
-    pub(crate) fn mean_above(self, bound: f64, sample: &Sample) {
+    pub(crate) fn mean_above(self, bound: f64, sample: &Sample) -> &'a mut Evidence {
         let agrees = average(sample) - STANDARD_ERRORS * error_of(sample) > bound;
-        self.add(format!("above {}", number(bound)), estimated(sample), agrees);
+        self.add(format!("above {}", number(bound)), estimated(sample), agrees)
     }
 
     /// Expects `measured` to be at most `bound`.
-    pub(crate) fn at_most(self, bound: u64, measured: u64) {
-        self.add(format!("at most {bound}"), measured.to_string(), measured <= bound);
+    pub(crate) fn at_most(self, bound: u64, measured: u64) -> &'a mut Evidence {
+        self.add(format!("at most {bound}"), measured.to_string(), measured <= bound)
     }
 
     /// Expects all of `of` cases, of which there must be at least one.
-    pub(crate) fn all_of(self, of: usize, measured: usize) {
+    pub(crate) fn all_of(self, of: usize, measured: usize) -> &'a mut Evidence {
         let agrees = measured == of && of > 0;
-        self.add(format!("all of {of}"), format!("{measured} of {of}"), agrees);
+        self.add(format!("all of {of}"), format!("{measured} of {of}"), agrees)
     }
 
     /// Expects all `cases` to be true. There must be at least one.
-    pub(crate) fn all_true(self, cases: impl IntoIterator<Item = bool>) {
+    pub(crate) fn all_true(self, cases: impl IntoIterator<Item = bool>) -> &'a mut Evidence {
         let cases: Vec<bool> = cases.into_iter().collect();
-        self.all_of(cases.len(), cases.iter().filter(|&&case| case).count());
+        self.all_of(cases.len(), cases.iter().filter(|&&case| case).count())
     }
 
     /// Expects a proportion above `bound`, within the confidence interval of the sample.
-    pub(crate) fn share_above(self, bound: f64, sample: &Sample) {
+    pub(crate) fn share_above(self, bound: f64, sample: &Sample) -> &'a mut Evidence {
         let ci95 = sample.estimate().and_then(|it| it.ci95);
         let agrees = ci95.is_some_and(|[low, _]| low > bound);
-        self.add(format!("above {}", number(bound)), estimated(sample), agrees);
+        self.add(format!("above {}", number(bound)), estimated(sample), agrees)
     }
 
     /// Expects a proportion between `low` and `high`, within the error of the sample.
     ///
     /// The allowed error is that of the bounds, because a sample in which all cases agree has no
     /// error of its own. One case more or less is also allowed.
-    pub(crate) fn share_between(self, low: f64, high: f64, sample: &Sample) {
+    pub(crate) fn share_between(self, low: f64, high: f64, sample: &Sample) -> &'a mut Evidence {
         let count = sample.count().max(1) as f64;
         let allowed = |share: f64| {
             let share = share.clamp(0.0, 1.0);
             STANDARD_ERRORS * (share * (1.0 - share) / count).sqrt() + 1.0 / count
         };
         let agrees = (low - allowed(low)..=high + allowed(high)).contains(&average(sample));
-        self.add(range(low, high), estimated(sample), agrees);
+        self.add(range(low, high), estimated(sample), agrees)
     }
 
     /// Expects the proportion `expected`, within the same error.
-    pub(crate) fn share(self, expected: f64, sample: &Sample) {
-        self.share_between(expected, expected, sample);
+    pub(crate) fn share(self, expected: f64, sample: &Sample) -> &'a mut Evidence {
+        self.share_between(expected, expected, sample)
     }
 }
 
@@ -284,6 +290,11 @@ pub(crate) fn numbers(values: &[f64]) -> String {
     list(&texts)
 }
 
+/// Formats the mean of a sample.
+pub(crate) fn shown(sample: &Sample) -> String {
+    number(average(sample))
+}
+
 /// Formats the means of samples, separated by commas.
 pub(crate) fn averages(samples: &[Sample]) -> String {
     numbers(&samples.iter().map(average).collect::<Vec<_>>())
@@ -312,10 +323,8 @@ mod tests {
         sample
     }
 
-    fn agrees(compare: impl FnOnce(Statement<'_>)) -> bool {
-        let mut evidence = Evidence::default();
-        compare(evidence.stated("it is so"));
-        evidence.checks[0].agrees
+    fn agrees(compare: impl FnOnce(Statement<'_>) -> &mut Evidence) -> bool {
+        compare(Evidence::default().stated("it is so")).checks[0].agrees
     }
 
     #[test]

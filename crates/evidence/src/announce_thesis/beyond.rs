@@ -11,7 +11,7 @@ use hustings_sim::{Seeds, Stream, Verb, Who, World};
 use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant};
 
 use super::super::budget::{Budget, Result, sample_of, seed_of};
-use super::super::evidence::{Evidence, average, averages, number};
+use super::super::evidence::{Evidence, averages, shown};
 use super::listening::{all_listened, listening};
 use super::thesis_fixture::{
     config, converge, group, group_of, held, instant, name_of, reestablished, time,
@@ -85,26 +85,21 @@ fn priority_drives_the_wake_up(budget: &Budget, evidence: &mut Evidence) -> Resu
                 .stated(format!(
                     "{at}: mean tmax if merit drives the wake-up, against LE-S at the same merit"
                 ))
-                .below(&blind.tmax, &by_priority.tmax);
-            evidence
+                .below(&blind.tmax, &by_priority.tmax)
                 .stated("the same: mean messages")
-                .below(&blind.messages, &by_priority.messages);
-            evidence
+                .below(&blind.messages, &by_priority.messages)
                 .ours("the same: mean tmax as of LE-M, which elects the first member to wake")
-                .alike(&le_m.tmax, &by_priority.tmax);
-            evidence
+                .alike(&le_m.tmax, &by_priority.tmax)
                 .ours("the same: mean messages as of LE-M")
-                .alike(&le_m.messages, &by_priority.messages);
-            evidence
+                .alike(&le_m.messages, &by_priority.messages)
                 .ours("with a tenth of the wake-up left to chance: mean tmax against LE-S")
                 .below(&blind.tmax, &mostly.tmax);
             evidence.ours("the same: mean messages").below(&blind.messages, &mostly.messages);
+            let both = [&by_priority, &blind];
+            let [tmax, usual_tmax] = both.map(|it| shown(&it.tmax));
+            let [cost, usual_cost] = both.map(|it| shown(&it.messages));
             gist = format!(
-                "{at}, by merit: tmax {} for {}, messages {} for {}",
-                number(average(&by_priority.tmax)),
-                number(average(&blind.tmax)),
-                number(average(&by_priority.messages)),
-                number(average(&blind.messages))
+                "{at}, by merit: tmax {tmax} for {usual_tmax}, messages {cost} for {usual_cost}"
             );
         }
     }
@@ -141,7 +136,7 @@ fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
             .below(&missed, &told);
         if loss == MulticastLoss::None {
             evidence.ours("the same: E[t_s] + 2D").mean(0.7, &told);
-            gist = format!("bye: {} for {}", number(average(&told)), number(average(&missed)));
+            gist = format!("bye: {} for {}", shown(&told), shown(&missed));
         }
     }
     let fixed = repetitions(ASSUMED_LOSS, MISS);
@@ -152,7 +147,7 @@ fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
             .ours(format!(
                 "N = 10, uncorrelated loss {loss}: fraction of listeners that miss all byes, {} \
                  of them on average",
-                number(average(&byes))
+                shown(&byes)
             ))
             .mean_between(0.0, MISS, &missed);
         if loss > ASSUMED_LOSS {
@@ -215,8 +210,7 @@ fn queries(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
             "N = 50, T_A = 10, no loss, a lesser joiner: mean time until it \
              knows, query against announcement",
         )
-        .below(&waited, &asked);
-    evidence
+        .below(&waited, &asked)
         .stated("the same: suppress-then-query against announcement")
         .below(&waited, &suppressed);
     let started = |joining| simultaneous_start(budget, runs / 3, with(joining), &model);
@@ -224,22 +218,16 @@ fn queries(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let (announced, second, first) = (announced?, second?, first?);
     evidence
         .stated("all start at once: mean messages, suppress-then-query against query")
-        .all_below(&[first.0], &[second.0]);
-    evidence
+        .below(&first[0], &second[0])
         .stated("the same: mean delay, query against suppress-then-query")
-        .all_below(&[second.1], &[first.1]);
-    evidence
+        .below(&second[1], &first[1])
         .ours("the same: mean messages, no query at all against suppress-then-query")
-        .all_below(&[second.0], &[announced.0]);
+        .below(&second[0], &announced[0]);
+    let [waited, suppressed, asked] = [&waited, &suppressed, &asked].map(shown);
     Ok(format!(
-        "lesser joiner {}, by suppress-then-query {}, by query {}, at a common start for {}, {}, \
-         {} messages",
-        number(average(&waited)),
-        number(average(&suppressed)),
-        number(average(&asked)),
-        number(average(&announced.0)),
-        number(average(&second.0)),
-        number(average(&first.0))
+        "lesser joiner {waited}, by suppress-then-query {suppressed}, by query {asked}, at a \
+         common start for {} messages",
+        averages(&[announced[0], second[0], first[0]])
     ))
 }
 
@@ -250,18 +238,15 @@ fn simultaneous_start(
     runs: u64,
     config: Config,
     model: &AnnounceModel,
-) -> Result<(Sample, Sample)> {
-    let [messages, delay] = budget.samples(runs, |seeds| {
+) -> Result<[Sample; 2]> {
+    budget.samples(runs, |seeds| {
         let mut world = group(config, model, seeds);
         // Short steps, so that later messages are not counted.
         converge(&mut world, time(model.delay));
         let end = world.trace().hearing().convergence();
-        [
-            world.tally().multicasts.iter().sum::<u64>() as f64,
-            end.map_or(f64::NAN, |end| end.delay.as_secs_f64()),
-        ]
-    })?;
-    Ok((messages, delay))
+        let messages: u64 = world.tally().multicasts.iter().sum();
+        [messages as f64, end.map_or(f64::NAN, |end| end.delay.as_secs_f64())]
+    })
 }
 
 /// Checks elections of several leaders at once.

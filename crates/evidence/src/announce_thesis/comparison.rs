@@ -5,7 +5,7 @@ use hustings_theory::announce::delay::{airtime_for_loss, last_send, loss_that_sl
 use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant};
 
 use super::super::budget::{Budget, Result};
-use super::super::evidence::{Evidence, average, averages, list, number};
+use super::super::evidence::{Evidence, average, averages, list, number, shown};
 use super::thesis_fixture::{
     FIRST_ENDED, FIRST_MESSAGES, MESSAGES, Sweep, TMAX, held, models, name_of,
 };
@@ -33,15 +33,11 @@ pub(super) fn l13(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     evidence.ours("the same: mean tmax of SUP, on paper").computed(&sup, TMAX);
     evidence.ours("the same: mean messages of LE-S, on paper").computed(&le, MESSAGES);
     evidence.ours("the same: mean messages of SUP, on paper").computed(&sup, MESSAGES);
+    let largest = sizes[sizes.len() - 1];
     let (le, sup) = (le.last(), sup.last());
-    Ok(format!(
-        "N = {}: tmax {} against {}, messages {} against {}",
-        sizes[sizes.len() - 1],
-        number(average(&le.tmax)),
-        number(average(&sup.tmax)),
-        number(average(&le.messages)),
-        number(average(&sup.messages)),
-    ))
+    let [tmax, sup_tmax] = [&le.tmax, &sup.tmax].map(shown);
+    let [cost, sup_cost] = [&le.messages, &sup.messages].map(shown);
+    Ok(format!("N = {largest}: tmax {tmax} against {sup_tmax}, messages {cost} against {sup_cost}"))
 }
 
 pub(super) fn l14(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
@@ -58,8 +54,7 @@ pub(super) fn l14(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     evidence.stated("the same: mean messages of LE-S").less(&together, &apart, MESSAGES);
     evidence
         .stated("the same: mean tmax of LE-S, no loss against correlated")
-        .less(&without, &together, TMAX);
-    evidence
+        .less(&without, &together, TMAX)
         .ours("the same: mean tmax of LE-S with uncorrelated loss, corrected formula")
         .computed(&apart, TMAX);
     let sup = |members, loss: fn(f64) -> MulticastLoss| {
@@ -146,14 +141,11 @@ pub(super) fn l15(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     evidence
         .ours(format!("the same, N = {MANY}: mean tmax of LE-S against AL"))
         .below(&al_of_many, &le_of_many);
-    let lead = average(&le_tmax[beyond]) - average(&al_tmax[beyond]);
+    let lead = number(average(&le_tmax[beyond]) - average(&al_tmax[beyond]));
     Ok(format!(
-        "N = {}: AL is {} faster, as at every N; LE-S would win if collisions raised AL's loss \
-         to {}, messages lasting {:.1e} T_A",
-        model.members,
-        number(lead),
-        number(needed),
-        airtime
+        "N = {}: AL is {lead} faster, as at every N; LE-S would win if collisions raised AL's \
+         loss to {needed}, messages lasting {airtime:.1e} T_A",
+        model.members
     ))
 }
 
@@ -181,18 +173,13 @@ pub(super) fn l16(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
                 .stated(format!(
                     "{name}, N = {members}: last first-round message of LE-M as of SUP"
                 ))
-                .alike(&ended.0, &ended.1);
-            evidence
+                .alike(&ended.0, &ended.1)
                 .ours("the same: the same number of messages in it")
                 .alike(&messages.0, &messages.1);
         }
         let large = sizes.len() - 1;
-        gist = format!(
-            "{name}, N = {}: {} against {}",
-            sizes[large],
-            number(average(&le_m.last().first_ended)),
-            number(average(&sup.last().first_ended))
-        );
+        let [ended, sup_ended] = [&le_m, &sup].map(|it| shown(&it.last().first_ended));
+        gist = format!("{name}, N = {}: {ended} against {sup_ended}", sizes[large]);
         let le_s = held(budget, runs, Variant::LeS, &models[large])?;
         evidence
             .ours(format!("{name}, N = {}: LE-M's is earlier than that of LE-S", sizes[large]))
@@ -227,7 +214,7 @@ pub(super) fn l17(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         evidence
             .ours("the same: mean tmax of LE-M, on paper E[t_s] - T_S/(N+1) less than LE-S")
             .computed(&le_m, TMAX);
-        let [sup, le_m, le_s] = [sup, le_m, le_s].map(|held| number(average(&held.last().tmax)));
+        let [sup, le_m, le_s] = [sup, le_m, le_s].map(|held| shown(&held.last().tmax));
         let largest = sizes[sizes.len() - 1];
         gist = format!("{name}, N = {largest}: tmax of SUP {sup}, LE-M {le_m}, LE-S {le_s}");
     }

@@ -6,7 +6,7 @@ use hustings_theory::announce::announcements::{
 use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, Wake, printed};
 
 use super::super::budget::{Budget, Result};
-use super::super::evidence::{Evidence, Statement, average, averages, list, number, numbers};
+use super::super::evidence::{Evidence, Statement, averages, list, number, numbers, shown};
 use super::thesis_fixture::{DELAY, Sweep, held, models};
 
 pub(super) fn l1(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
@@ -53,7 +53,7 @@ pub(super) fn l2(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
                 .stated(format!("N = {members}, loss {}: mean delay of {name}", list(&losses)))
                 .computed(&held, DELAY);
             if algorithm == Variant::LeS {
-                let measured = number(average(&held.measured(DELAY)[1]));
+                let measured = shown(&held.measured(DELAY)[1]);
                 gist.push(format!("N = {members} {measured}"));
             }
         }
@@ -74,17 +74,12 @@ pub(super) fn l3(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         let held = Sweep::hold(budget, runs, algorithm, &models)?;
         let (measured, corrected) = (held.measured(DELAY), held.computed(DELAY));
         let as_printed = held.by(|model| printed::leadership_delay(algorithm, model));
-        gist = format!(
-            "{name}, N = {}: {}; printed {}, corrected {}",
-            sizes[1],
-            number(average(&measured[1])),
-            number(as_printed[1]),
-            number(corrected[1])
-        );
+        let (delay, printed) = (shown(&measured[1]), number(as_printed[1]));
+        let exactly = number(corrected[1]);
+        gist = format!("{name}, N = {}: {delay}; printed {printed}, corrected {exactly}", sizes[1]);
         evidence
             .stated(format!("loss {loss}, N = {ns}: mean delay of {name}, sum as printed"))
-            .means(&as_printed, &measured);
-        evidence
+            .means(&as_printed, &measured)
             .corrected("the same, T_A times the sum of 1-(1-l^i)^(N-1), i from 1")
             .means(&corrected, &measured);
     }
@@ -116,8 +111,7 @@ pub(super) fn l4(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
             "loss 0.4, on paper: the delay levels off, it grows less from N \
              = 10^5 to 10^6 than half of what it grows from 10 to 100",
         )
-        .between(0.0, growth[0] / 2.0, growth[growth.len() - 1]);
-    evidence
+        .between(0.0, growth[0] / 2.0, growth[growth.len() - 1])
         .ours(
             "the same: growth in units of T_A for N ten times as large, ln 10/ln(1/l), N from \
              10^3 upwards",
@@ -159,12 +153,12 @@ pub(super) fn l4(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     ))
 }
 
-impl Statement<'_> {
+impl<'a> Statement<'a> {
     /// Expects all values within 0.02 of `expected`.
-    fn all_near(self, expected: f64, values: &[f64]) {
+    fn all_near(self, expected: f64, values: &[f64]) -> &'a mut Evidence {
         let distance = |value: f64| (value - expected).abs();
         let farther = |one, other| if distance(other) > distance(one) { other } else { one };
         let farthest = values.iter().copied().fold(expected, farther);
-        self.between(expected - 0.02, expected + 0.02, farthest);
+        self.between(expected - 0.02, expected + 0.02, farthest)
     }
 }

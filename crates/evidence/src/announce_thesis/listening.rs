@@ -11,7 +11,7 @@ use hustings_theory::announce::reestablishment::{
 use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, printed};
 
 use super::super::budget::{Budget, Result, sample_of, seed_of};
-use super::super::evidence::{Evidence, average, estimated, list, number};
+use super::super::evidence::{Evidence, average, estimated, list, number, shown};
 use super::thesis_fixture::{MESSAGES, Sweep, config, converge, group, instant, time};
 
 /// The time at which a group counts as settled. Measurements start then.
@@ -68,8 +68,7 @@ pub(super) fn l6(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let (astray, spells) = all_listened(budget, runs, listening(0.6, &lossless), &lossless, span)?;
     evidence
         .stated("no loss, T_L = 0.6 T_A: time astray after a false departure, T_A - T_L")
-        .mean(printed::false_departure(&lossless, 0.6), &spells);
-    evidence
+        .mean(printed::false_departure(&lossless, 0.6), &spells)
         .stated("the same: fraction of time astray, 1 - T_L/T_A")
         .mean(printed::inconsistent_fraction(&lossless, 0.6), &astray);
 
@@ -85,18 +84,15 @@ pub(super) fn l6(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         evidence.stated("the same: fraction of time astray").mean(fraction, &astray);
         evidence
             .corrected(format!("T_L = {listen} T_A: time astray given that the timer expired"))
-            .mean(false_departure(&lossy, listen), &spells);
-        evidence
+            .mean(false_departure(&lossy, listen), &spells)
             .corrected("the same: fraction of time astray, l^k for T_L = k T_A")
             .mean(inconsistent_fraction(&lossy, listen), &astray);
         if gist.is_empty() {
+            let [spell, share] = [&spells, &astray].map(shown);
+            let [delay, fraction] = [delay, fraction].map(number);
             gist = format!(
-                "loss 0.4, T_L = 2 T_A: astray for {} at a time (printed {}), {} of all time \
-                 (printed {})",
-                number(average(&spells)),
-                number(delay),
-                number(average(&astray)),
-                number(fraction)
+                "loss 0.4, T_L = 2 T_A: astray for {spell} at a time (printed {delay}), {share} of \
+                 all time (printed {fraction})"
             );
         }
     }
@@ -127,8 +123,7 @@ pub(super) fn l12(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
             "N = 10, no loss, T_L = {listen} T_A, line 6 as printed: runs in which no member \
              misses a live leader, over {span} T_A"
         ))
-        .all_true(to_the_letter.iter().copied());
-    evidence
+        .all_true(to_the_letter.iter().copied())
         .corrected("the same, if the leader's heartbeats restart the timer too: >= for >")
         .all_true(restarted.iter().copied());
     let (astray, spells) = all_listened(budget, runs, with(Heartbeat::Ignored), &model, span)?;
@@ -136,8 +131,7 @@ pub(super) fn l12(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     // leader's.
     evidence
         .ours("line 6 as printed: time astray until the next heartbeat, 3 T_A - T_L")
-        .mean(3.0 - listen, &spells);
-    evidence
+        .mean(3.0 - listen, &spells)
         .ours("the same: fraction of time astray, once in 3 T_A")
         .mean((3.0 - listen) / 3.0, &astray);
     let missed = |runs: &[bool]| runs.iter().filter(|&&none_missed| !none_missed).count();

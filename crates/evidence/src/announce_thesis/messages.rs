@@ -4,7 +4,7 @@ use hustings_theory::announce::messages::{first_round_messages, messages_until_h
 use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, Wake, printed, recurrence};
 
 use super::super::budget::{Budget, Result};
-use super::super::evidence::{Evidence, average, averages, estimated, list, number, numbers};
+use super::super::evidence::{Evidence, averages, estimated, list, number, numbers, shown};
 use super::printed_rounds::PrintedRounds;
 use super::thesis_fixture::{FIRST_MESSAGES, MESSAGES, Sweep, TMAX, held, models};
 
@@ -34,8 +34,7 @@ pub(super) fn l8(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
                 "D = {delay} T_S, N = {}: mean messages of the first round",
                 list(sizes)
             ))
-            .computed(&held, FIRST_MESSAGES);
-        evidence
+            .computed(&held, FIRST_MESSAGES)
             .ours("the same: mean messages until all have heard the leader")
             .computed(&held, MESSAGES);
     }
@@ -52,21 +51,15 @@ pub(super) fn l9(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let ns = list(sizes);
     evidence
         .stated(format!("loss 0.4, N = {ns}: mean messages of the first round, as printed"))
-        .means(&as_printed, &measured);
-    evidence
+        .means(&as_printed, &measured)
         .corrected("the same, 1/(1-l) with the integral and not with N P(D)")
-        .means(&corrected, &measured);
-    evidence
+        .means(&corrected, &measured)
         .ours("the same: mean messages of all rounds until all have heard the leader")
         .computed(&held, MESSAGES);
     let last = sizes.len() - 1;
-    Ok(format!(
-        "N = {}: {}; printed {}, corrected {}",
-        sizes[last],
-        estimated(&measured[last]),
-        number(as_printed[last]),
-        number(corrected[last])
-    ))
+    let [printed, exactly] = [as_printed[last], corrected[last]].map(number);
+    let (largest, measured) = (sizes[last], estimated(&measured[last]));
+    Ok(format!("N = {largest}: {measured}; printed {printed}, corrected {exactly}"))
 }
 
 pub(super) fn l11(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
@@ -88,12 +81,9 @@ pub(super) fn l11(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         let exact = 2.0 / (1.0 - loss) - 0.5;
         evidence.ours("the same: 2/(1-l) - 1/2").mean(exact, &measured);
         if loss == 0.4 {
-            gist = format!(
-                "N = 2, loss 0.4: {}, exactly {}; printed {}",
-                number(average(&measured)),
-                number(exact),
-                number(as_printed)
-            );
+            let [exactly, printed] = [exact, as_printed].map(number);
+            let measured = shown(&measured);
+            gist = format!("N = 2, loss 0.4: {measured}, exactly {exactly}; printed {printed}");
         }
     }
     let rounds = PrintedRounds::new(5, 0.4);
@@ -198,14 +188,13 @@ pub(super) fn l18(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
             "N = 10 and more: the price is time, mean tmax of uniform against exponential wake-up",
         )
         .less(&uniform, &late, TMAX);
-    let (late, uniform) = (late.last(), uniform.last());
+    let both = [late.last(), uniform.last()];
+    let [cost, usual_cost] = both.map(|held| shown(&held.messages));
+    let [tmax, usual_tmax] = both.map(|held| shown(&held.tmax));
     Ok(format!(
-        "N = {}: {} messages instead of {}, at tmax {} instead of {}; cheaper from N = {} on",
+        "N = {}: {cost} messages instead of {usual_cost}, at tmax {tmax} instead of \
+         {usual_tmax}; cheaper from N = {} on",
         sizes[sizes.len() - 1],
-        number(average(&late.messages)),
-        number(average(&uniform.messages)),
-        number(average(&late.tmax)),
-        number(average(&uniform.tmax)),
-        crossing.map_or_else(|| "no".to_owned(), |members| members.to_string())
+        crossing.map_or("no".to_owned(), |members| members.to_string())
     ))
 }

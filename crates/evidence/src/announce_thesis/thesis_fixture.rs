@@ -15,7 +15,7 @@ use hustings_theory::announce::messages::{first_round_messages, messages_until_h
 use hustings_theory::announce::{self as paper, AnnounceModel, MulticastLoss, Variant};
 
 use super::super::budget::{Budget, Result, seed_of};
-use super::super::evidence::Statement;
+use super::super::evidence::{Evidence, Statement};
 
 /// The time limit. An election that has not converged by then counts as never converging.
 const LIMIT: Duration = Duration::from_secs(100_000);
@@ -175,15 +175,15 @@ impl Sweep {
     }
 }
 
-impl Statement<'_> {
+impl<'a> Statement<'a> {
     /// Expects the measurement that theory computes, in each model.
-    pub(super) fn computed(self, held: &Sweep, measure: Measure) {
-        self.means(&held.computed(measure), &held.measured(measure));
+    pub(super) fn computed(self, held: &Sweep, measure: Measure) -> &'a mut Evidence {
+        self.means(&held.computed(measure), &held.measured(measure))
     }
 
     /// Expects a smaller measurement in `less` than in `more`, in each model.
-    pub(super) fn less(self, less: &Sweep, more: &Sweep, measure: Measure) {
-        self.all_below(&more.measured(measure), &less.measured(measure));
+    pub(super) fn less(self, less: &Sweep, more: &Sweep, measure: Measure) -> &'a mut Evidence {
+        self.all_below(&more.measured(measure), &less.measured(measure))
     }
 }
 

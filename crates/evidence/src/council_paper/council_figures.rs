@@ -2,7 +2,6 @@
 
 use hustings_sim::statistics::Sample;
 use hustings_theory::bolot::{self, Keys};
-use hustings_theory::council::estimate::by_pseudocode;
 use hustings_theory::council::{Algorithm, Cost, Election, Estimate, Knowledge, Seats};
 
 use super::super::FigureSpec;
@@ -10,7 +9,7 @@ use super::super::budget::{Budget, Result};
 use super::super::figure::{Axis, Corner, Frame, Panel, Point, Series};
 use super::council_fixture::{
     CouncilResults, EIGHT_TO_SIXTEEN, FIRST_ESTIMATE, FOUR_TO_EIGHT, ONE, UP_TO_EIGHT, at_best,
-    estimated, honest, messages_of, of_section_seven, rounds_of, sizes,
+    estimated, expected, honest, messages_of, of_section_seven, rounds_of, sizes,
 };
 
 const MEAN_ROUNDS: &str = "mean rounds";
@@ -214,14 +213,6 @@ struct Curve {
     points: Vec<(f64, Election)>,
 }
 
-/// Returns the expected value of the cost that `hustings sim` measures.
-fn cost(election: &Election) -> Cost {
-    match election.knowledge {
-        Knowledge::Estimated(_) => by_pseudocode(election).unwrap_or_else(|| election.cost()),
-        Knowledge::Known | Knowledge::Taken(_) => election.cost(),
-    }
-}
-
 impl Curve {
     /// Returns a curve whose places `of` computes from their number.
     fn new<P: Iterator<Item = (f64, Election)>>(
@@ -261,7 +252,7 @@ impl Curve {
     }
 
     fn series(&self, held: &[(f64, CouncilResults)], (of, measured): Quantity) -> Series {
-        let line = self.line.iter().map(|(x, election)| (*x, of(&cost(election))));
+        let line = self.line.iter().map(|(x, election)| (*x, of(&expected(election))));
         let series = Series::new(self.label, line.collect(), points(held, measured));
         series.looking_like(self.look)
     }

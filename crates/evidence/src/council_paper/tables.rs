@@ -10,13 +10,12 @@ use hustings_protocol::council::{
 use hustings_sim::Scratch;
 use hustings_sim::council::{CouncilTrial as Trial, Stay, keep, remembered};
 use hustings_sim::statistics::Sample;
-use hustings_theory::council::optimum::recover;
-use hustings_theory::council::optimum::{Goal, Optimum};
+use hustings_theory::council::optimum::{Goal, Optimum, recover};
 use hustings_theory::council::rules::in_theory;
 use hustings_theory::council::{Algorithm, Election, Estimate};
 
 use super::super::budget::{ExperimentError, Result, seed_of};
-use super::super::evidence::{Evidence, average, list, number};
+use super::super::evidence::{Evidence, average, list, shown};
 use super::council_fixture::{CouncilFixture, FIRST_ESTIMATE, FOUR_TO_EIGHT, estimated};
 
 /// Table I: the algorithms, the bits of a host's memory, and the bits of a feedback message beside
@@ -62,11 +61,9 @@ pub(super) fn c12(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
             .stated(format!(
                 "{name}: bits that a host remembers, of all memories that hosts had in elections"
             ))
-            .at_most(bits, held.into());
-        evidence
+            .at_most(bits, held.into())
             .ours(format!(
-                "{name}: different memories, of those that this number of bits can \
-                     distinguish"
+                "{name}: different memories, of those that this number of bits can distinguish"
             ))
             .at_most(1 << Memory::width(algorithm), memories.len() as u64);
         memory.push(held);
@@ -81,13 +78,9 @@ pub(super) fn c12(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
             algorithm: conducted,
             ..Config::field(Seats::new(4, 8), MOST_HOSTS, Duration::from_millis(250))
         };
-        let call = first_call(rules).ok_or_else(|| {
-            ExperimentError(
-                "a centre sends no call: the operating system may have no randomness \
-                             for a seal"
-                    .to_owned(),
-            )
-        })?;
+        let no_call =
+            "a centre sends no call: the operating system may have no randomness for a seal";
+        let call = first_call(rules).ok_or_else(|| ExperimentError(no_call.to_owned()))?;
         let takes = width(call.feedback.word);
         evidence
             .stated(format!(
@@ -147,11 +140,9 @@ pub(super) fn c13(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
         let case = |what: &str| format!("three of four are left of 10,000, {name}: {what}");
         evidence
             .stated(case("a new election ends, in less than 4 rounds on average"))
-            .mean_below(4.0, &anew.rounds);
-        evidence
+            .mean_below(4.0, &anew.rounds)
             .ours(case("the empty seats are filled in fewer rounds than a council is elected anew"))
-            .mean_below(average(&anew.rounds), &filled.rounds);
-        evidence
+            .mean_below(average(&anew.rounds), &filled.rounds)
             .ours(case("and with fewer replies"))
             .mean_below(average(&anew.messages), &filled.messages);
         if name == "n known" {
@@ -159,44 +150,34 @@ pub(super) fn c13(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
             evidence.ours(case("mean rounds to fill them")).mean(cost.rounds, &filled.rounds);
             evidence.ours(case("mean replies")).mean(cost.messages, &filled.messages);
         }
+        let [rounds, replies] = [&filled.rounds, &filled.messages].map(shown);
+        let [all_rounds, all_replies] = [&anew.rounds, &anew.messages].map(shown);
         gist.push(format!(
-            "{name}: {} rounds and {} replies, anew {} and {}",
-            number(average(&filled.rounds)),
-            number(average(&filled.messages)),
-            number(average(&anew.rounds)),
-            number(average(&anew.messages))
+            "{name}: {rounds} rounds and {replies} replies, anew {all_rounds} and {all_replies}"
         ));
     }
-    let [anew, filled] = [kept(fixture, Refill::Restart)?, kept(fixture, Refill::TopUp)?];
+    let [anew, short_anew] = kept(fixture, Refill::Restart)?;
+    let [filled, short_filled] = kept(fixture, Refill::TopUp)?;
     let case = "200 hosts come and go, host by host, a tenth of all messages lost";
     evidence
         .stated(format!("{case}: part of the time in which a council is too small, elected anew"))
-        .mean_below(0.1, &anew.short);
-    evidence
+        .mean_below(0.1, &short_anew)
         .ours(format!("{case}: replies, filled up, below those of new elections"))
-        .below(&anew.replies, &filled.replies);
-    evidence
+        .below(&anew, &filled)
         .ours(format!("{case}: part of the time in which the council is too small, the same"))
-        .below(&anew.short, &filled.short);
+        .below(&short_anew, &short_filled);
     Ok(format!("one seat of [4..8] is filled, {}; {}", gist[0], gist[1]))
 }
 
-/// The cost of keeping a council.
-struct Kept {
-    replies: Sample,
-    /// The fraction of time in which the council is too small.
-    short: Sample,
-}
-
-/// Measures councils of [4..8] under churn.
-fn kept(fixture: &CouncilFixture<'_>, refill: Refill) -> Result<Kept> {
+/// Measures councils of [4..8] under churn: the replies, and the fraction of time in which the
+/// council is too small.
+fn kept(fixture: &CouncilFixture<'_>, refill: Refill) -> Result<[Sample; 2]> {
     let config = Config::field(Seats::new(4, 8), 10_000, Duration::from_secs(1));
     let stay = Stay::restless(config, refill);
     let own = fixture.budget.reseeded(seed_of(&format!("{refill:?}")));
     let runs = own.choose(20, 200);
-    let [replies, short] = own.samples(runs, |seeds| {
+    own.samples(runs, |seeds| {
         let (upkeep, _) = keep(&stay, seeds, Scratch::default());
         [upkeep.messages as f64, upkeep.short]
-    })?;
-    Ok(Kept { replies, short })
+    })
 }

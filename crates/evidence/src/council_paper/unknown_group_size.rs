@@ -5,10 +5,9 @@ use hustings_theory::council::estimate::by_pseudocode;
 use hustings_theory::council::{Algorithm, Cost, Election, Estimate, Knowledge, Loss, misprints};
 
 use super::super::budget::Result;
-use super::super::evidence::{Evidence, average, number, numbers};
+use super::super::evidence::{Evidence, average, number, numbers, shown};
 use super::council_fixture::{
-    CouncilFixture, CouncilResults, FIRST_ESTIMATE, FOUR_TO_EIGHT, estimated, greatest,
-    of_section_seven,
+    CouncilFixture, FIRST_ESTIMATE, FOUR_TO_EIGHT, estimated, expected, greatest, of_section_seven,
 };
 
 /// Returns the cost of the paper's pseudocode.
@@ -27,10 +26,6 @@ fn halved(election: Election, factor: f64) -> Election {
     estimated(election, Estimate::conservative(first))
 }
 
-fn more(held: &CouncilResults, than: f64) -> f64 {
-    average(&held.rounds) - than
-}
-
 pub(super) fn c9(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     let mut gist = Vec::new();
     for members in [1_000, 10_000] {
@@ -39,9 +34,10 @@ pub(super) fn c9(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
         let (fixed, falling) = (taken(right, 10.0), halved(right, 10.0));
         let (held, held_falling) = (fixture.held(&fixed)?, fixture.held(&falling)?);
         let case = |what: &str| format!("n = {members}, {what}");
+        let most = usual.rounds + 1.0;
         evidence.stated(case("ten times too high, for ever: additional rounds")).mean_between(
             usual.rounds,
-            usual.rounds + 1.0,
+            most,
             &held.rounds,
         );
         let low = halved(right, 0.1);
@@ -50,7 +46,7 @@ pub(super) fn c9(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
         for hold in [Evidence::stated, Evidence::corrected] {
             hold(evidence, case("ten times too low: additional rounds")).mean_between(
                 usual.rounds,
-                usual.rounds + 1.0,
+                most,
                 &held_low.rounds,
             );
             hold(evidence, case("ten times too low: replies, times those of the right number"))
@@ -60,31 +56,22 @@ pub(super) fn c9(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resul
         }
         evidence
             .corrected(case("ten times too high, halved after each undershoot: additional rounds"))
-            .mean_between(usual.rounds, usual.rounds + 1.0, &held_falling.rounds);
+            .mean_between(usual.rounds, most, &held_falling.rounds);
         for (what, election, held) in [
             ("high, for ever", fixed, &held),
             ("high, halved", falling, &held_falling),
             ("low", low, &held_low),
         ] {
-            let cost = by_pseudocode_or_cost(&election);
+            let cost = expected(&election);
             evidence
                 .corrected(case(&format!("ten times too {what}: mean rounds")))
                 .mean(cost.rounds, &held.rounds);
         }
-        gist.push(format!(
-            "{} rounds more, {} if halved",
-            number(more(&held, usual.rounds)),
-            number(more(&held_falling, usual.rounds))
-        ));
+        let [fixed, halved] =
+            [&held, &held_falling].map(|it| number(average(&it.rounds) - usual.rounds));
+        gist.push(format!("{fixed} rounds more, {halved} if halved"));
     }
     Ok(format!("ten times too high: n = 1000 {}; n = 10,000 {}", gist[0], gist[1]))
-}
-
-fn by_pseudocode_or_cost(election: &Election) -> Cost {
-    match election.knowledge {
-        Knowledge::Estimated(_) => by_figure_16(election),
-        Knowledge::Known | Knowledge::Taken(_) => election.cost(),
-    }
 }
 
 pub(super) fn c10(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Result<String> {
@@ -111,8 +98,7 @@ pub(super) fn c10(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
     // of it.
     evidence
         .stated("aggressive, n = 10 to 100,000: the greatest N, by Figure 16")
-        .between(0.0, 15.0, pseudocode);
-    evidence
+        .between(0.0, 15.0, pseudocode)
         .ours("Bolot's masks, n = 10: mean rounds")
         .mean(bolot::cost(10, Keys::Nested).rounds, &masks.rounds);
     for members in [10, 1_000, 15_000] {
@@ -120,22 +106,16 @@ pub(super) fn c10(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
             [("aggressive", aggressive(members)), ("conservative", conservative(members))]
         {
             let (cost, held) = (by_figure_16(&election), fixture.held(&election)?);
-            evidence
-                .corrected(format!("{name}, n = {members}: mean rounds, by Figure 16"))
-                .mean(cost.rounds, &held.rounds);
-            evidence
-                .corrected(format!("{name}, n = {members}: mean replies, by Figure 16"))
-                .mean(cost.messages, &held.messages);
+            let case = |what| format!("{name}, n = {members}: mean {what}, by Figure 16");
+            evidence.corrected(case("rounds")).mean(cost.rounds, &held.rounds);
+            evidence.corrected(case("replies")).mean(cost.messages, &held.messages);
         }
     }
+    let [rounds, messages, pseudocode] = [rounds, messages, pseudocode].map(number);
+    let [conservative, masks] = [&ten.rounds, &masks.rounds].map(shown);
     Ok(format!(
-        "aggressive at most {} rounds and {} messages by the equations, {} by the pseudocode; n \
-         = 10: conservative {} rounds, masks {}",
-        number(rounds),
-        number(messages),
-        number(pseudocode),
-        number(average(&ten.rounds)),
-        number(average(&masks.rounds))
+        "aggressive at most {rounds} rounds and {messages} messages by the equations, \
+         {pseudocode} by the pseudocode; n = 10: conservative {conservative} rounds, masks {masks}"
     ))
 }
 
@@ -145,7 +125,7 @@ pub(super) fn c11(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
         ..Election::new(FOUR_TO_EIGHT, 1_000, Algorithm::SkipReset, 5.6)
     };
     let without = of(0.0, 0.0).cost().rounds;
-    let mut gist = Vec::new();
+    let (mut exactly, mut by_21) = (Vec::new(), Vec::new());
     for (reply, multicast) in [(0.1, 0.0), (0.3, 0.0), (0.5, 0.0), (0.0, 0.3)] {
         let election = of(reply, multicast);
         let (cost, held) = (election.cost(), fixture.held(&election)?);
@@ -155,25 +135,21 @@ pub(super) fn c11(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
         };
         let (least, most) = (0.999 * printed.rounds, 1.001 * printed.rounds);
         evidence.stated(case("T, by (21)")).between(least, most, cost.rounds);
-        let first = printed.success_first_round;
         evidence
             .corrected(case("share that end in the first round, by (21)"))
-            .share(first, &held.first_round);
+            .share(printed.success_first_round, &held.first_round);
         evidence.corrected(case("mean rounds, exactly")).mean(cost.rounds, &held.rounds);
         evidence.corrected(case("mean replies, exactly")).mean(cost.messages, &held.messages);
         if reply.max(multicast) <= 0.3 {
-            evidence.corrected(case("rounds more than without")).between(
-                0.0,
-                1.0,
-                cost.rounds - without,
-            );
+            let more = cost.rounds - without;
+            evidence.corrected(case("rounds more than without")).between(0.0, 1.0, more);
         }
-        gist.push([cost.rounds, printed.rounds]);
+        exactly.push(cost.rounds);
+        by_21.push(printed.rounds);
     }
-    let column = |index: usize| numbers(&gist.iter().map(|it| it[index]).collect::<Vec<_>>());
     Ok(format!(
         "losses of replies 0.1, 0.3, 0.5, of multicasts 0.3: T = {}, by (21) {}",
-        column(0),
-        column(1)
+        numbers(&exactly),
+        numbers(&by_21)
     ))
 }

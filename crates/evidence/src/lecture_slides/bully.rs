@@ -36,8 +36,7 @@ pub(super) fn r10(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let asking = held(Detection::Never);
     evidence
         .stated(format!("N = {}, the second best starts, knowing: messages", list(sizes)))
-        .all_equal(less(2), sent(&knowing));
-    evidence
+        .all_equal(less(2), sent(&knowing))
         .stated("the same: message times until all know")
         .all_equal(sizes.iter().map(|_| 1.0), knowing.iter().map(known_at));
     let elected = knowing.iter().map(|play| play.summary.elected_best);

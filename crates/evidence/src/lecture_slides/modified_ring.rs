@@ -112,8 +112,7 @@ pub(super) fn r6(_: &Budget, evidence: &mut Evidence) -> Result<String> {
             "P4 dies before the election reaches its predecessor, so that it \
              is stepped over: the election",
         )
-        .equal(&p3(), &end(0.5));
-    evidence
+        .equal(&p3(), &end(0.5))
         .ours(
             "P4 dies while either message is on its way to it, and the message \
              is lost: the election",
@@ -182,8 +181,7 @@ pub(super) fn r7(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
                  and no other member, starts anew",
                 list(sizes)
             ))
-            .all_true(new_elections);
-        evidence
+            .all_true(new_elections)
             .ours(format!(
                 "the same: it had found its own id in the list, after {laps}N message times"
             ))
@@ -271,8 +269,7 @@ pub(super) fn r9(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
              elected",
             list(&delays)
         ))
-        .all_of(cases().count(), recovered);
-    evidence
+        .all_of(cases().count(), recovered)
         .ours("the same without a detector: messages, 2N")
         .equal(&(2 * u64::from(members)), &play(dying(members / 2)).messages());
     Ok(format!(

@@ -2,10 +2,11 @@
 
 use hustings_protocol::chang_roberts::{ChangRoberts, Config, Initiator};
 use hustings_sim::classics::{self, Initiators, Order, Ring};
+use hustings_sim::statistics::Kind;
 use hustings_sim::{Detection, Seeds, Stream, Verb, Who};
 use hustings_theory::rings::{self, chang_roberts, chang_roberts_literal};
 
-use super::super::budget::{Budget, Result};
+use super::super::budget::{Budget, Result, sample_of};
 use super::super::evidence::{Evidence, estimated, list, number};
 use super::slides_fixture::{HOP, Play, Reports, SlidesFixture, hops, permutations, sent, subset};
 
@@ -37,8 +38,7 @@ pub(super) fn r1(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let known = worst.iter().filter_map(|play| play.summary.known_at);
     evidence
         .ours("message times until the last member knows: 3N-2")
-        .all_equal(bound().map(|it| it - 1), known.map(|at| hops(at) as u64));
-    evidence
+        .all_equal(bound().map(|it| it - 1), known.map(|at| hops(at) as u64))
         .ours("the initiator is the best: 2N messages")
         .all_equal(sizes.iter().map(|&n| 2 * u64::from(n)), sent(&played(Order::Best)));
     let members = 100;
@@ -91,9 +91,7 @@ pub(super) fn r2(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         .all_true(plays.iter().map(|(_, elected)| *elected));
     evidence.stated("the same: most messages").at_most(3 * n - 1, most);
 
-    let all = budget.sample(runs, |seeds| {
-        hold(members, Initiators::All, Order::Random, seeds).messages() as f64
-    })?;
+    let all = sample_of(Kind::Number, plays.iter().map(|(sent, _)| *sent as f64));
     let of = |order| hold(members, Initiators::All, order, Seeds::new(budget.seed, 0)).messages();
     evidence
         .ours("the same: mean messages, N H_N + N")
@@ -106,8 +104,7 @@ pub(super) fn r2(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let small = 2..least.len() as u64 + 2;
     evidence
         .ours(format!("every order of 2 to {} members: fewest messages", least.len() + 1))
-        .all_equal(small.clone().map(|n| 3 * n - 1), least);
-    evidence
+        .all_equal(small.clone().map(|n| 3 * n - 1), least)
         .ours("the same: most messages")
         .all_equal(small.map(|n| n * (n + 1) / 2 + n), most_of_all);
     Ok(format!(
@@ -154,14 +151,11 @@ pub(super) fn r3(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let every = format!("every order of 2 to {largest} members, every set of initiators");
     evidence
         .stated(format!("{every}, to the letter: the best elected"))
-        .all_true(literal.best_elected.iter().copied());
-    evidence
+        .all_true(literal.best_elected.iter().copied())
         .stated("the same: and declared elected once")
-        .all_true(literal.declared_once.iter().copied());
-    evidence
+        .all_true(literal.declared_once.iter().copied())
         .corrected(format!("{every}, initiators participate: the best elected"))
-        .all_true(corrected.best_elected.iter().copied());
-    evidence
+        .all_true(corrected.best_elected.iter().copied())
         .corrected("the same: and declared elected once")
         .all_true(corrected.declared_once.iter().copied());
 

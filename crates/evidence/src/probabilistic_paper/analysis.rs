@@ -46,8 +46,7 @@ pub(super) fn p1(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
             .stated(format!(
                 "the same, K = {k}: share of simulated rounds that succeed, at least the product"
             ))
-            .mean_between(success_bound(&model, k.into()), 1.0, &strong);
-        evidence
+            .mean_between(success_bound(&model, k.into()), 1.0, &strong)
             .ours("the same, at least the value if all prefer the best member that they know")
             .mean_between(success::success_of_best_known(&model, k.into()), 1.0, &strong);
         measured.push(average(&strong));
@@ -92,8 +91,7 @@ pub(super) fn p2(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
                 "view {view}, two relay members: share that elect \
                  two leaders, if joined with view_prob"
             ))
-            .mean((1.0 - view) * prefer_others, &apart);
-        evidence
+            .mean((1.0 - view) * prefer_others, &apart)
             .corrected("the same, if joined with 1-(1-v)^2")
             .mean(1.0 - agreement(2, view, 0.0), &apart);
         gist.push(format!("{} at view {view}", estimated(&apart)));

@@ -26,21 +26,26 @@ fn losses(fixture: &ProbabilisticFixture<'_>) -> &'static [f64] {
     fixture.choose(&[0.0, 0.2, 0.4], &[0.0, 0.1, 0.2, 0.3, 0.4])
 }
 
-fn by_loss(fixture: &ProbabilisticFixture<'_>) -> Vec<Model> {
-    let losses = losses(fixture).iter();
-    losses.map(|&loss| with_loss(MEMBERS, loss)).collect()
+fn by_loss(losses: &[f64]) -> Vec<Model> {
+    losses.iter().map(|&loss| with_loss(MEMBERS, loss)).collect()
 }
 
 fn strong(held: &[ProbabilisticResults]) -> Vec<Sample> {
     each(held, |it| it.strong)
 }
 
-fn count(fixture: &ProbabilisticFixture<'_>) -> u64 {
-    fixture.choose(200, 1_000)
+/// Runs elections by this plan in each of the groups.
+fn hold(
+    fixture: &ProbabilisticFixture<'_>,
+    models: &[Model],
+    plan: Plan,
+) -> Result<Vec<ProbabilisticResults>> {
+    fixture.all_held(fixture.choose(200, 1_000), models, plan)
 }
 
 pub(super) fn p7(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
-    let (models, losses) = (by_loss(fixture), losses(fixture));
+    let losses = losses(fixture);
+    let models = by_loss(losses);
     let mut gist = Vec::new();
     for (name, recall) in RULES.into_iter().chain([("all", Recall::All)]) {
         // With the rule "all" a further round takes long, and one loss suffices.
@@ -49,7 +54,7 @@ pub(super) fn p7(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
             Recall::All => models.len() - 1,
         };
         let plan = Plan::whole(recall);
-        let held = fixture.all_held(count(fixture), &models[first..], plan)?;
+        let held = hold(fixture, &models[first..], plan)?;
         for (loss, held) in losses[first..].iter().zip(&held) {
             let what = format!("re-initiated by {name}, loss {loss}: share of strong successes");
             let statement = match recall {
@@ -94,11 +99,9 @@ fn few(
 ) {
     evidence
         .stated(format!("{what}: mean rounds, of 5, at most as many as a growing K needs"))
-        .mean_between(1.0, most_rounds(model, plan), &held.rounds);
-    evidence
+        .mean_between(1.0, most_rounds(model, plan), &held.rounds)
         .stated("the same: mean messages, fewer than members")
-        .mean_below(model.members as f64, &held.messages);
-    evidence
+        .mean_below(model.members as f64, &held.messages)
         .ours("the same: mean messages, at most the limit of Theorem 4 for this number of rounds")
         .mean_between(0.0, most_messages(model, plan), &held.messages);
 }
@@ -114,11 +117,12 @@ fn gist_of(held: &[ProbabilisticResults]) -> String {
 }
 
 pub(super) fn p8(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
-    let (models, losses) = (by_loss(fixture), losses(fixture));
+    let losses = losses(fixture);
+    let models = by_loss(losses);
     let mut gist = Vec::new();
     for (name, recall) in RULES {
         let plan = Plan::whole(recall);
-        let held = fixture.all_held(count(fixture), &models, plan)?;
+        let held = hold(fixture, &models, plan)?;
         for ((loss, model), held) in losses.iter().zip(&models).zip(&held) {
             let what = format!("re-initiated by {name}, loss {loss}");
             few(evidence, &what, (model, plan), held);
@@ -134,18 +138,16 @@ pub(super) fn p9(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
     let mut gist = Vec::new();
     for (name, recall) in RULES {
         let plan = Plan::whole(recall);
-        let held = fixture.all_held(count(fixture), &models, plan)?;
+        let held = hold(fixture, &models, plan)?;
         for (model, held) in models.iter().zip(&held) {
             evidence
                 .stated(format!(
                     "re-initiated by {name}, N = {}: share of strong successes",
                     model.members
                 ))
-                .share_above(HIGH, &held.strong);
-            evidence
+                .share_above(HIGH, &held.strong)
                 .stated("the same: mean rounds, one to the nearest whole number")
-                .mean_below(ABOUT_ONE, &held.rounds);
-            evidence
+                .mean_below(ABOUT_ONE, &held.rounds)
                 .ours("the same: mean rounds, at most as many as a growing K needs")
                 .mean_between(1.0, most_rounds(model, plan), &held.rounds);
         }
@@ -173,7 +175,7 @@ pub(super) fn p10(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -
     let mut gist = Vec::new();
     for (name, recall) in RULES {
         let plan = Plan::whole(recall);
-        let held = fixture.all_held(count(fixture), &models, plan)?;
+        let held = hold(fixture, &models, plan)?;
         for (model, held) in models.iter().zip(&held) {
             evidence
                 .stated(format!(
@@ -197,16 +199,12 @@ fn least_success(model: &Model, plan: Plan) -> f64 {
 /// round fails although its leader is up.
 fn most_rounds_noticed(model: &Model, plan: Plan) -> f64 {
     let ks = plan.ks(model.members);
-    let failures = ks.iter().map(|&k| {
-        let k = f64::from(k);
-        1.0 - success_of_best_known(model, k) / factors::e5(model, k)
-    });
-    let reached = failures.scan(1.0, |so_far, fails| {
-        let reached = *so_far;
-        *so_far *= fails;
-        Some(reached)
-    });
-    reached.sum()
+    let (mut rounds, mut reached) = (0.0, 1.0);
+    for k in ks.into_iter().map(f64::from) {
+        rounds += reached;
+        reached *= 1.0 - success_of_best_known(model, k) / factors::e5(model, k);
+    }
+    rounds
 }
 
 pub(super) fn p11(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
@@ -214,10 +212,10 @@ pub(super) fn p11(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -
     let plan = Plan::whole(Recall::Delay);
     let with_crashes = |&crash: &f64| Model { crash, ..group(MEMBERS) };
     let models: Vec<Model> = rates.iter().map(with_crashes).collect();
-    let losing: Vec<Model> = rates.iter().map(|&it| with_loss(MEMBERS, it)).collect();
-    let crashing = fixture.all_held(count(fixture), &models, plan)?;
-    let calm = fixture.held(count(fixture), &group(MEMBERS), plan)?;
-    let losing = fixture.all_held(count(fixture), &losing, plan)?;
+    let losing = by_loss(rates);
+    let crashing = hold(fixture, &models, plan)?;
+    let calm = &hold(fixture, &[group(MEMBERS)], plan)?[0];
+    let losing = hold(fixture, &losing, plan)?;
     for ((model, held), other) in models.iter().zip(&crashing).zip(&losing) {
         let crash = model.crash;
         evidence
@@ -239,8 +237,7 @@ pub(super) fn p11(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -
                 least_success(model, plan),
                 factors::e5(model, plan.k.into()),
                 &held.strong,
-            );
-        evidence
+            )
             .ours("the same: mean rounds, at most the rounds that are needed although leaders live")
             .mean_between(1.0, most_rounds_noticed(model, plan), &held.rounds);
         // The curve must be nearer to the one than to the other of two curves. For the lower bound,

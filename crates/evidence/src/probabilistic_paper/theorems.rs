@@ -3,6 +3,7 @@
 use hustings_protocol::probabilistic::{Message, Probabilistic, Recall, ReplyRule};
 use hustings_protocol::{Instant, MemberId};
 use hustings_sim::probabilistic::{ProbabilisticRun, elect_traced};
+use hustings_sim::statistics::Sample;
 use hustings_sim::{Event, Scratch, Trace, Verb, Who};
 use hustings_theory::probabilistic::cost::{
     first_unicasts, longest_path, mean_multicasts_bound, mean_unicasts_bound,
@@ -104,9 +105,6 @@ pub(super) fn p5(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
     let k = 7;
     let sizes: &[u64] = fixture.choose(&[200, 2_000], &[200, 2_000, 20_000]);
     let count = fixture.choose(300, 500);
-    let groups = |sizes: &[u64]| -> Vec<Model> {
-        sizes.iter().map(|&members| with_loss(members, 0.3)).collect()
-    };
     let huge = with_loss(1_000_000_000, 0.3);
     let given_e1 =
         |bound: fn(&Model, f64) -> f64| bound(&huge, k.into()) / factors::e1(&huge, k.into());
@@ -120,14 +118,13 @@ pub(super) fn p5(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
         1.0,
         given_e1(detection_bound),
     );
-    let models = groups(sizes);
-    let rule = |recall| Plan { recall, ..Plan::round(k) };
-    let mut noticed = Vec::new();
-    for recall in [Recall::Delay, Recall::Hash] {
-        noticed.push(each(&fixture.all_held(count, &models, rule(recall))?, |it| it.detected));
-    }
-    let [by_delay, by_hash] = [&noticed[0], &noticed[1]];
-    for (model, detected) in models.iter().zip(by_delay) {
+    let models: Vec<Model> = sizes.iter().map(|&members| with_loss(members, 0.3)).collect();
+    let noticed = |recall| -> Result<Vec<Sample>> {
+        let plan = Plan { recall, ..Plan::round(k) };
+        Ok(each(&fixture.all_held(count, &models, plan)?, |it| it.detected))
+    };
+    let (by_delay, by_hash) = (noticed(Recall::Delay)?, noticed(Recall::Hash)?);
+    for (model, detected) in models.iter().zip(&by_delay) {
         evidence
             .corrected(format!(
                 "N = {}: share of failed rounds after which a member calls another, by \
@@ -143,7 +140,7 @@ pub(super) fn p5(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
             .corrected(format!("N = {members}: the same, on its way to 1"))
             .mean_between(NEARLY_ALL, 1.0, detected);
     }
-    evidence.ours("the same by hash, against by delay").all_below(by_delay, by_hash);
+    evidence.ours("the same by hash, against by delay").all_below(&by_delay, &by_hash);
     evidence.ours("N = 10^9: the bound by hash, given E1, stays below 1").between(
         0.0,
         0.9,
@@ -153,8 +150,8 @@ pub(super) fn p5(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
         "loss 0.3, N = {}: noticed in {} of failed rounds by delay, in {} by hash; as printed \
          the bound goes to {}",
         list(sizes),
-        averages(by_delay),
-        averages(by_hash),
+        averages(&by_delay),
+        averages(&by_hash),
         number(detection_bound_printed(&huge, k.into()))
     ))
 }

@@ -6,7 +6,7 @@ use hustings_sim::wagner::{Cheat, DrawRun, DrawTrial};
 use hustings_theory::wagner::{Ring, segment};
 
 use super::super::budget::{Result, share_of};
-use super::super::evidence::{Evidence, Statement, average, list, number};
+use super::super::evidence::{Evidence, Statement, list, shown};
 use super::wagner_fixture::{WagnerFixture, cheated, honest};
 
 /// Returns the share of runs for which `what` is true.
@@ -14,10 +14,14 @@ pub(super) fn share(runs: &[DrawRun], what: impl Fn(&DrawRun) -> bool) -> Sample
     share_of(runs.iter().map(what))
 }
 
-impl Statement<'_> {
+impl<'a> Statement<'a> {
     /// Expects `what` to be true for all runs.
-    pub(super) fn all_are(self, runs: &[DrawRun], what: impl Fn(&DrawRun) -> bool) {
-        self.all_true(runs.iter().map(what));
+    pub(super) fn all_are(
+        self,
+        runs: &[DrawRun],
+        what: impl Fn(&DrawRun) -> bool,
+    ) -> &'a mut Evidence {
+        self.all_true(runs.iter().map(what))
     }
 }
 
@@ -38,7 +42,7 @@ pub(super) fn w1(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
                 "n = {members}, {by_the_text} cheat, by the text: share of draws that they win"
             ))
             .share(part(by_the_text), &wins);
-        owned.push(number(average(&wins)));
+        owned.push(shown(&wins));
         let most = largest(members);
         let trial = cheated(members, most, Cheat::DeterministicFlip);
         let wins = share(&fixture.hold(runs, &trial)?, |run| run.leader_is_cheater);
@@ -69,8 +73,7 @@ pub(super) fn w2(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
         let all_know = |run: &DrawRun| run.informed == run.honest;
         evidence
             .stated(format!("{name}: draws in which all honest members know of a fault"))
-            .all_are(&within, all_know);
-        evidence
+            .all_are(&within, all_know)
             .ours(format!("{name}, by all but two members: the same"))
             .all_are(&beyond, all_know);
     }
@@ -95,10 +98,7 @@ pub(super) fn w3(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
     evidence
         .stated("the same without a limit: draws that never end")
         .all_are(&endless, DrawRun::stalled);
-    Ok(format!(
-        "pretenders noticed in {} of draws; silence always, given a limit",
-        number(average(&noticed))
-    ))
+    Ok(format!("pretenders noticed in {} of draws; silence always, given a limit", shown(&noticed)))
 }
 
 pub(super) fn w4(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
@@ -135,6 +135,6 @@ pub(super) fn w12(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Resul
         .share(chosen, &wins);
     Ok(format!(
         "all know of every veto; with five tries it would win {} of draws, not 0.2",
-        number(average(&wins))
+        shown(&wins)
     ))
 }
