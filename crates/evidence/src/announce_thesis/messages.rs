@@ -181,7 +181,7 @@ pub(super) fn l18(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     for (name, held) in [("uniform", &uniform), ("exponential", &late)] {
         evidence
             .ours(format!("{name} wake-up, N = {}: mean messages, on paper", list(sizes)))
-            .computed(&held, MESSAGES);
+            .computed(held, MESSAGES);
     }
     evidence
         .ours(
