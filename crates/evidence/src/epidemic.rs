@@ -192,8 +192,8 @@ fn e2(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
                 let [least, most] = predicted(&model(fan_out, loss), *periods as f64);
                 evidence
                     .stated(format!(
-                        "loss {loss}, fan-out {fan_out}, {periods} periods: share of messages \
-                         that all members have"
+                        "loss {loss}, fan-out {fan_out}, {periods} periods: share of messages that \
+                         all members have"
                     ))
                     .share_between(least, most, share);
             }

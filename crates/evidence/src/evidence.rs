@@ -52,8 +52,8 @@ pub(crate) struct Check {
     pub(super) agrees: bool,
 }
 
-/// A statement that waits for its comparison. Each comparison returns the evidence, so that the next
-/// statement may follow.
+/// A statement that waits for its comparison. Each comparison returns the evidence, so that the
+/// next statement may follow.
 #[must_use]
 pub(crate) struct Statement<'a> {
     evidence: &'a mut Evidence,
@@ -69,22 +69,22 @@ impl<'a> Statement<'a> {
     }
 
     /// Expects two equal values.
-    pub(crate) fn equal<T: PartialEq + Display>(
+    pub(crate) fn equal<T: PartialEq<M> + Display, M: Display>(
         self,
-        expected: &T,
-        measured: &T,
+        expected: T,
+        measured: M,
     ) -> &'a mut Evidence {
         self.add(expected.to_string(), measured.to_string(), expected == measured)
     }
 
     /// Expects two equal lists.
-    pub(crate) fn all_equal<T: PartialEq + Display>(
+    pub(crate) fn all_equal<T: PartialEq<M> + Display, M: Display>(
         self,
         expected: impl IntoIterator<Item = T>,
-        measured: impl IntoIterator<Item = T>,
+        measured: impl IntoIterator<Item = M>,
     ) -> &'a mut Evidence {
         let expected: Vec<T> = expected.into_iter().collect();
-        let measured: Vec<T> = measured.into_iter().collect();
+        let measured: Vec<M> = measured.into_iter().collect();
         self.add(list(&expected), list(&measured), expected == measured)
     }
 
@@ -378,12 +378,12 @@ mod tests {
         ] {
             let mut evidence = Evidence::default();
             if let Some(agrees) = stated {
-                evidence.stated("it is so").equal(&true, &agrees);
+                evidence.stated("it is so").equal(true, agrees);
             }
             if let Some(agrees) = corrected {
-                evidence.corrected("it is so, corrected").equal(&true, &agrees);
+                evidence.corrected("it is so, corrected").equal(true, agrees);
             }
-            evidence.ours("ours do not count").equal(&1, &2);
+            evidence.ours("ours do not count").equal(1, 2);
             assert_eq!(evidence.verdict(), verdict, "{stated:?} {corrected:?}");
             assert!(evidence.first_of_ours_that_fails().is_some());
         }

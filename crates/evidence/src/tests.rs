@@ -1,5 +1,5 @@
-//! The selection of claims; and assertions for tests that break what a claim is about and expect the
-//! claim to fail.
+//! The selection of claims; and assertions for tests that break what a claim is about and expect
+//! the claim to fail.
 
 use super::budget::{Budget, Extent, Fixture, Result};
 use super::evidence::{Evidence, Verdict};

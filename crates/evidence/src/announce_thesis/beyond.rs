@@ -145,8 +145,8 @@ fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         let [missed, byes] = parting(budget, runs, measured, &model)?;
         evidence
             .ours(format!(
-                "N = 10, uncorrelated loss {loss}: fraction of listeners that miss all byes, {} \
-                 of them on average",
+                "N = 10, uncorrelated loss {loss}: fraction of listeners that miss all byes, {} of \
+                 them on average",
                 shown(&byes)
             ))
             .mean_between(0.0, MISS, &missed);
@@ -207,8 +207,8 @@ fn queries(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let (waited, suppressed, asked) = (waited?, suppressed?, asked?);
     evidence
         .stated(
-            "N = 50, T_A = 10, no loss, a lesser joiner: mean time until it \
-             knows, query against announcement",
+            "N = 50, T_A = 10, no loss, a lesser joiner: mean time until it knows, query against \
+             announcement",
         )
         .below(&waited, &asked)
         .stated("the same: suppress-then-query against announcement")
@@ -306,8 +306,8 @@ fn listen_by_measured_loss(budget: &Budget, evidence: &mut Evidence) -> Result<(
         let astray = |config| all_listened(budget, runs, config, &model, 200.0);
         evidence
             .stated(format!(
-                "N = 10, uncorrelated loss {loss}: fraction of time in which any member misses \
-                 its leader, k by the loss measured against k = 2"
+                "N = 10, uncorrelated loss {loss}: fraction of time in which any member misses its \
+                 leader, k by the loss measured against k = 2"
             ))
             .all_below(&[astray(fixed)?.0], &[astray(measured)?.0]);
     }

@@ -113,11 +113,11 @@ pub(super) fn l15(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let slowed = AnnounceModel { loss: MulticastLoss::Uncorrelated(needed), ..model };
     let collided = held(budget, runs, Variant::Al, &slowed)?;
     let target = last_send(Variant::LeS, &model).unwrap_or(f64::NAN);
+    let (crossing, needed) = (model.members, number(needed));
     evidence
         .ours(format!(
-            "N = {}: mean tmax of AL if collisions raise its loss to {}, as LE-S at 0.4",
-            model.members,
-            number(needed)
+            "N = {crossing}: mean tmax of AL if collisions raise its loss to {needed}, as LE-S at \
+             0.4"
         ))
         .mean(target, &collided.tmax);
     // The airtime is chosen for N = 200. Therefore the crossing at 200 proves nothing, but the
@@ -130,10 +130,9 @@ pub(super) fn l15(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let [le_of_few, al_of_few] = both(FEW, budget.choose(2_000, 10_000))?;
     evidence
         .ours(format!(
-            "messages of {} millionths of T_A that collide so at N = {}; N = {FEW}: mean tmax of \
-             AL against LE-S",
-            number(1e6 * airtime),
-            model.members
+            "messages of {} millionths of T_A that collide so at N = {crossing}; N = {FEW}: mean \
+             tmax of AL against LE-S",
+            number(1e6 * airtime)
         ))
         .below(&le_of_few, &al_of_few);
     // The difference is so great that few runs suffice.
@@ -143,9 +142,8 @@ pub(super) fn l15(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         .below(&al_of_many, &le_of_many);
     let lead = number(average(&le_tmax[beyond]) - average(&al_tmax[beyond]));
     Ok(format!(
-        "N = {}: AL is {lead} faster, as at every N; LE-S would win if collisions raised AL's \
-         loss to {needed}, messages lasting {airtime:.1e} T_A",
-        model.members
+        "N = {crossing}: AL is {lead} faster, as at every N; LE-S would win if collisions raised \
+         AL's loss to {needed}, messages lasting {airtime:.1e} T_A"
     ))
 }
 

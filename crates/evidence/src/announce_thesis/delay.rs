@@ -108,13 +108,13 @@ pub(super) fn l4(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let per_decade = 10_f64.ln() / (1.0 / loss).ln();
     evidence
         .stated(
-            "loss 0.4, on paper: the delay levels off, it grows less from N \
-             = 10^5 to 10^6 than half of what it grows from 10 to 100",
+            "loss 0.4, on paper: the delay levels off, it grows less from N = 10^5 to 10^6 than \
+             half of what it grows from 10 to 100",
         )
         .between(0.0, growth[0] / 2.0, growth[growth.len() - 1])
         .ours(
-            "the same: growth in units of T_A for N ten times as large, ln 10/ln(1/l), N from \
-             10^3 upwards",
+            "the same: growth in units of T_A for N ten times as large, ln 10/ln(1/l), N from 10^3 \
+             upwards",
         )
         .all_near(per_decade, &growth[2..]);
     let many: Vec<f64> = powers[2..]

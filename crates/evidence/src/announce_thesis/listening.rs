@@ -100,8 +100,8 @@ pub(super) fn l6(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let (any, _) = all_listened(budget, runs, listening(4.0, &group), &group, span)?;
     evidence
         .ours(
-            "N = 10, uncorrelated loss 0.4, T_L = 4 T_A: time in which any is \
-             astray, 1-(1-l^k)^(N-1)",
+            "N = 10, uncorrelated loss 0.4, T_L = 4 T_A: time in which any is astray, \
+             1-(1-l^k)^(N-1)",
         )
         .mean(inconsistent_fraction_of_any(&group, 4.0), &any);
     Ok(gist)
@@ -148,8 +148,8 @@ pub(super) fn l19(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let repeating = announce_interval(budget, evidence)?;
     let astray = listen_interval(budget, evidence)?;
     Ok(format!(
-        "T_A = 1 < T_S + D: {} of elections repeat themselves; loss 0.4, T_L = T_A: astray for \
-         {} of the time",
+        "T_A = 1 < T_S + D: {} of elections repeat themselves; loss 0.4, T_L = T_A: astray for {} \
+         of the time",
         number(repeating),
         number(astray)
     ))
@@ -176,10 +176,10 @@ fn announce_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64> {
     let long_enough = repeats(&with(1.1))?;
     evidence
         .stated(format!(
-            "N = {members}, no loss, T_A = T_S + D: share of elections in which a member \
-                 announces itself twice"
+            "N = {members}, no loss, T_A = T_S + D: share of elections in which a member announces \
+             itself twice"
         ))
-        .equal(&0.0, &average(&long_enough));
+        .equal(0.0, average(&long_enough));
     let paper = repeats(&with(1.0))?;
     evidence.stated("the same, T_A = T_S as in the chapter's own figures").share_above(0.0, &paper);
     let intervals = [0.25, 0.5, 1.0, 1.1, 2.0];
@@ -205,8 +205,8 @@ fn listen_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64> {
             on_threshold = average(&astray);
             evidence
                 .stated(format!(
-                    "one listener, loss 0.4, T_L = {multiple} T_A, above the {} T_A that are \
-                     lost on average: fraction of time astray",
+                    "one listener, loss 0.4, T_L = {multiple} T_A, above the {} T_A that are lost \
+                     on average: fraction of time astray",
                     number(lost)
                 ))
                 .mean(0.0, &astray);

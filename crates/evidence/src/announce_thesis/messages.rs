@@ -102,10 +102,10 @@ pub(super) fn l11(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let announced: f64 = (1..=100).map(|round| alone.chance(1, round)).sum();
     evidence
         .ours(
-            "one process, Q(1, 1, r) = 1: messages expected of 100 rounds, and \
-             no limit to their sum",
+            "one process, Q(1, 1, r) = 1: messages expected of 100 rounds, and no limit to their \
+             sum",
         )
-        .equal(&100.0, &announced);
+        .equal(100.0, announced);
     table(budget, evidence)?;
     Ok(gist)
 }
@@ -121,8 +121,8 @@ fn table(budget: &Budget, evidence: &mut Evidence) -> Result<()> {
         evidence
             .ours(format!(
                 "N = {members}, D = T_S/1000, loss {SCALE_LOSS} for each receiver: mean messages \
-                 until all have heard the leader; no fewer than with correlated loss, and not \
-                 half as many again"
+                 until all have heard the leader; no fewer than with correlated loss, and not half \
+                 as many again"
             ))
             .mean_between(least, 1.5 * least, &measured);
     }
@@ -192,8 +192,8 @@ pub(super) fn l18(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let [cost, usual_cost] = both.map(|held| shown(&held.messages));
     let [tmax, usual_tmax] = both.map(|held| shown(&held.tmax));
     Ok(format!(
-        "N = {}: {cost} messages instead of {usual_cost}, at tmax {tmax} instead of \
-         {usual_tmax}; cheaper from N = {} on",
+        "N = {}: {cost} messages instead of {usual_cost}, at tmax {tmax} instead of {usual_tmax}; \
+         cheaper from N = {} on",
         sizes[sizes.len() - 1],
         crossing.map_or("no".to_owned(), |members| members.to_string())
     ))

@@ -67,13 +67,13 @@ pub(super) fn c12(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
             ))
             .at_most(1 << Memory::width(algorithm), memories.len() as u64);
         memory.push(held);
-        let short = (1..=MOST_HOSTS).filter(|count| is_short(*count, conducted, flags));
+        let short = (1..=MOST_HOSTS).map(|count| is_short(count, conducted, flags));
         evidence
             .stated(format!(
-                "{name}: counts from 1 to 100,000 whose feedback \
-                 takes {flags} bits more than the count, and is understood"
+                "{name}: counts from 1 to 100,000 whose feedback takes {flags} bits more than the \
+                 count, and is understood"
             ))
-            .all_of(MOST_HOSTS as usize, short.count());
+            .all_true(short);
         let rules = Config {
             algorithm: conducted,
             ..Config::field(Seats::new(4, 8), MOST_HOSTS, Duration::from_millis(250))
@@ -84,10 +84,10 @@ pub(super) fn c12(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
         let takes = width(call.feedback.word);
         evidence
             .stated(format!(
-                "{name}: bits of the paper's feedback in the first \
-                 call of an agent to 100,000 hosts"
+                "{name}: bits of the paper's feedback in the first call of an agent to 100,000 \
+                 hosts"
             ))
-            .equal(&(width(MOST_HOSTS.into()) + flags), &takes);
+            .equal(width(MOST_HOSTS.into()) + flags, takes);
         longest.push(takes);
         evidence
             .ours(format!("{name}: bytes of the sealed datagram that carries it"))
@@ -95,8 +95,8 @@ pub(super) fn c12(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
         datagrams.push(call.datagram);
     }
     Ok(format!(
-        "basic, Skip-Reset, choice, history: hosts remember {} bits; feedback among 100,000 \
-         takes {}, in datagrams of {} bytes",
+        "basic, Skip-Reset, choice, history: hosts remember {} bits; feedback among 100,000 takes \
+         {}, in datagrams of {} bytes",
         list(&memory),
         list(&longest),
         list(&datagrams)

@@ -114,8 +114,8 @@ pub(super) fn c10(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
     let [rounds, messages, pseudocode] = [rounds, messages, pseudocode].map(number);
     let [conservative, masks] = [&ten.rounds, &masks.rounds].map(shown);
     Ok(format!(
-        "aggressive at most {rounds} rounds and {messages} messages by the equations, \
-         {pseudocode} by the pseudocode; n = 10: conservative {conservative} rounds, masks {masks}"
+        "aggressive at most {rounds} rounds and {messages} messages by the equations, {pseudocode} \
+         by the pseudocode; n = 10: conservative {conservative} rounds, masks {masks}"
     ))
 }
 

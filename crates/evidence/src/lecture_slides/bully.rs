@@ -182,8 +182,8 @@ pub(super) fn r12(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let crashed: Vec<bool> = crashed.into_iter().flatten().collect();
     evidence
         .stated(
-            "N = 10, up to 3 dead, any start, the best live one dies before \
-             it declares itself: the next elected",
+            "N = 10, up to 3 dead, any start, the best live one dies before it declares itself: \
+             the next elected",
         )
         .all_true(crashed.iter().copied());
 
@@ -195,9 +195,9 @@ pub(super) fn r12(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     evidence
         .ours(
             "N = 10, the best dead; a round trip takes 2 message times, and members wait 1.5 for \
-         answers: members that declare themselves, for a while, N-1",
+             answers: members that declare themselves, for a while, N-1",
         )
-        .equal(&9, &declared.len());
+        .equal(9, declared.len());
     let mut rates = Vec::new();
     for election_timeout in [1.0, 2.5, 5.0] {
         let share = budget.share(runs, |seeds| goes_wrong(5, election_timeout, seeds))?;

@@ -96,10 +96,10 @@ pub(super) fn r2(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     evidence
         .ours("the same: mean messages, N H_N + N")
         .mean(chang_roberts(n, n, rings::Order::Random).messages, &all);
-    evidence.ours("ids rise along the ring: 3N-1").equal(&(3 * n - 1), &of(Order::Best));
+    evidence.ours("ids rise along the ring: 3N-1").equal(3 * n - 1, of(Order::Best));
     evidence
         .ours("ids fall along the ring: N(N+1)/2 + N")
-        .equal(&(n * (n + 1) / 2 + n), &of(Order::Worst));
+        .equal(n * (n + 1) / 2 + n, of(Order::Worst));
     let (least, most_of_all) = extremes(budget, u32::MAX)?;
     let small = 2..least.len() as u64 + 2;
     evidence
@@ -218,18 +218,18 @@ pub(super) fn r4(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         .stated(format!(
             "P4 dies while its id circulates: the election, within {long} message times"
         ))
-        .equal(&"goes on for ever".to_owned(), &ending(2.5));
+        .equal("goes on for ever", ending(2.5));
     let laps = paper(2.5, long).of_kind(0);
-    evidence.stated("the same: a message is sent in each of them").equal(&(long as u64 + 1), &laps);
+    evidence.stated("the same: a message is sent in each of them").equal(long as u64 + 1, laps);
 
     evidence
         .ours("P4 dies after it sent `elected`: the election")
-        .equal(&"elects dead P4 for ever".to_owned(), &ending(7.5));
+        .equal("elects dead P4 for ever", ending(7.5));
     let fixture = SlidesFixture::of(0..5).start(Who::one(2)).kill(2.5, 0);
     let holder_dies = fixture.play::<ChangRoberts>(Config::paper(), Seeds::new(0, 0));
     evidence
         .ours("P0 dies with P4's id on its way to it: the election")
-        .equal(&"ends in silence".to_owned(), &holder_dies.ending());
+        .equal("ends in silence", holder_dies.ending());
     let deaths = || (0..13).map(|hop| f64::from(hop) + 0.5);
     let mut endings = vec!["elects P3", "ends in silence"];
     endings.extend(["goes on for ever"; 4]);
@@ -238,18 +238,18 @@ pub(super) fn r4(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     endings.extend(["elects dead P4"; 2]);
     evidence
         .ours("P4 dies after 0.5, 1.5, ... 12.5 message times: the election")
-        .all_equal(endings.into_iter().map(str::to_owned), deaths().map(ending));
-    let survived = deaths().filter(|&death| {
+        .all_equal(endings, deaths().map(ending));
+    let survives = |death: f64| {
         let patient = Config::field(HOP * 20);
         let detected = Detection::After(HOP * 2);
         example(patient, detected, death, 1_000.0).ending() == "elects P3"
-    });
+    };
     evidence
         .ours(
-            "the same with a detector, a time-out and checked hearsay (our \
-             field preset): elects P3",
+            "the same with a detector, a time-out and checked hearsay (our field preset): elects \
+             P3",
         )
-        .all_of(deaths().count(), survived.count());
+        .all_true(deaths().map(survives));
     let stuck = deaths().filter(|&death| ending(death) != "elects P3").count();
     Ok(format!(
         "P4's id still circulates after {laps} messages; {stuck} of {} times of death elect no \

@@ -28,8 +28,8 @@ pub(super) fn p1(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
     }
     evidence
         .stated(
-            "Figure 4: the greatest product of the five, for K up to 65, 0.6 \
-             to the nearest tenth as printed",
+            "Figure 4: the greatest product of the five, for K up to 65, 0.6 to the nearest tenth \
+             as printed",
         )
         .between(0.55, 0.65, peak);
     for (name, factor) in [("E1", factors::e1 as fn(&Model, f64) -> f64), ("E2", factors::e2)] {
@@ -52,23 +52,22 @@ pub(super) fn p1(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
         measured.push(average(&strong));
     }
     // The factors are approximations, not bounds.
-    let near =
-        (5..=GREATEST_K).filter(|&k| factors::e1(&model, k.into()) < e1_exact(&model, k.into()));
+    let is_below = |k: u32| factors::e1(&model, k.into()) < e1_exact(&model, k.into());
+    let is_above = |k: u32| factors::e1(&model, k.into()) > e1_exact(&model, k.into());
+    let is_too_great =
+        |m: u32| connected_printed(m.into(), model.view) > connected(m.into(), model.view);
     evidence
         .ours("K = 5 to 65: E1 as printed lies below its true value")
-        .all_of((5..=GREATEST_K).count(), near.count());
-    let far = (100..=150).filter(|&k| factors::e1(&model, k.into()) > e1_exact(&model, k.into()));
-    evidence.ours("K = 100 to 150: above").all_of(51, far.count());
-    let sparse = (4..=30_u32)
-        .filter(|&m| connected_printed(m.into(), model.view) > connected(m.into(), model.view));
-    evidence
+        .all_true((5..=GREATEST_K).map(is_below))
+        .ours("K = 100 to 150: above")
+        .all_true((100..=150).map(is_above))
         .ours(
             "4 to 30 relay members: P_m as printed lies above the probability of a connected graph",
         )
-        .all_of(27, sparse.count());
+        .all_true((4..=30).map(is_too_great));
     Ok(format!(
-        "the product peaks at {} for K = {at}, where 0.6 is printed; simulated rounds with K = \
-         7, 24, 40, 65 succeed in {} of cases",
+        "the product peaks at {} for K = {at}, where 0.6 is printed; simulated rounds with K = 7, \
+         24, 40, 65 succeed in {} of cases",
         number(peak),
         numbers(&measured)
     ))
@@ -88,8 +87,8 @@ pub(super) fn p2(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
         let prefer_others = 1.0 - view * view / (1.0 - (1.0 - view).powi(2));
         evidence
             .stated(format!(
-                "view {view}, two relay members: share that elect \
-                 two leaders, if joined with view_prob"
+                "view {view}, two relay members: share that elect two leaders, if joined with \
+                 view_prob"
             ))
             .mean((1.0 - view) * prefer_others, &apart)
             .corrected("the same, if joined with 1-(1-v)^2")
@@ -130,7 +129,7 @@ pub(super) fn p12(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -
     let shown = bounds.map(|bound| format!("{bound:.6}"));
     evidence
         .stated("Figure 4, K = 24, N = 10^3, 10^6, 10^9: the bound, to six decimals")
-        .all_equal(&[&shown[0]; 3], &shown.each_ref());
+        .all_equal([&shown[0]; 3], &shown);
     let sizes: &[u64] = fixture.choose(&[500, 5_000], &[1_000, 10_000, 100_000]);
     // Larger groups take longer and vary no more.
     let count = |members: u64| (20_000_000 / members).min(fixture.choose(400, 1_000));

@@ -230,8 +230,8 @@ pub(super) fn p11(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -
         // crash.
         evidence
             .ours(format!(
-                "crashes {crash}: share of strong successes, from that \
-                 of the first round to 1 - p_fail"
+                "crashes {crash}: share of strong successes, from that of the first round to 1 - \
+                 p_fail"
             ))
             .mean_between(
                 least_success(model, plan),
@@ -248,9 +248,8 @@ pub(super) fn p11(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -
         let messages = (average(&calm.messages) + average(&other.messages)) / 2.0;
         evidence
             .ours(
-                "the same: mean messages, nearer to those with crashes 0.001 \
-                 than to those with the same loss, and at least those of live \
-                 members",
+                "the same: mean messages, nearer to those with crashes 0.001 than to those with \
+                 the same loss, and at least those of live members",
             )
             .mean_between(least, messages, &held.messages);
     }

@@ -49,8 +49,8 @@ pub(super) fn w5(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
         let part = f64::from(cheaters) / f64::from(members);
         evidence
             .stated(format!(
-                "n = {members}, {cheaters} choose the best possible flips: share of draws \
-                     that they win"
+                "n = {members}, {cheaters} choose the best possible flips: share of draws that \
+                 they win"
             ))
             .share(part, &share(&draws, |run| run.leader_is_cheater));
     }
@@ -81,8 +81,8 @@ fn stalling(
         let draws = fixture.hold(runs, &limited(trial))?;
         evidence
             .corrected(format!(
-                "n = {members}, {cheaters} try to stall, 40 equal stages are a fault: draws \
-                     with a leader, or a fault that all know"
+                "n = {members}, {cheaters} try to stall, 40 equal stages are a fault: draws with a \
+                 leader, or a fault that all know"
             ))
             .all_are(&draws, |run| run.leader.is_some() || run.informed == run.honest);
     }
@@ -98,15 +98,15 @@ pub(super) fn w6(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
         let twice_their_part = f64::from(2 * cheaters) / f64::from(members);
         evidence
             .ours(format!(
-                "n = {members}, {cheaters} choose the best possible flips: share of draws \
-                     that do not end"
+                "n = {members}, {cheaters} choose the best possible flips: share of draws that do \
+                 not end"
             ))
             .share(twice_their_part, &endless);
         let draws = fixture.hold(runs, &limited(trial))?;
         evidence
             .corrected(format!(
-                "n = {members}, {cheaters} choose the best possible flips, 40 equal stages \
-                     are a fault: draws that end"
+                "n = {members}, {cheaters} choose the best possible flips, 40 equal stages are a \
+                 fault: draws that end"
             ))
             .all_are(&draws, |run| !run.stalled());
     }
@@ -186,12 +186,11 @@ pub(super) fn w8(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result
 pub(super) fn w9(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Result<String> {
     // For larger sizes a floating-point number cannot hold the difference from three.
     const MOST: usize = 50;
-    let sizes = MOST - 1;
-    let within = |compare| (2..=MOST).filter(|m| rounds(*m, compare) < 3.0).count();
+    let within = |compare| (2..=MOST).map(move |m| rounds(m, compare) < 3.0);
     evidence
         .stated("as printed, strictly: sizes from 2 to 50 with less than three rounds a subset")
-        .all_of(sizes, within(Compare::Strict));
-    evidence.corrected("with >=: the same").all_of(sizes, within(Compare::NonStrict));
+        .all_true(within(Compare::Strict));
+    evidence.corrected("with >=: the same").all_true(within(Compare::NonStrict));
     let half = [Compare::Strict, Compare::NonStrict].map(|it| flips_to_decide(1, 2, it));
     evidence.stated("as printed, strictly: expected flips for one half").between(0.0, 2.0, half[0]);
     evidence.corrected("with >=: the same").between(0.0, 2.0, half[1]);

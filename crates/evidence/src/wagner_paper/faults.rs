@@ -122,8 +122,8 @@ pub(super) fn w12(fixture: &WagnerFixture<'_>, evidence: &mut Evidence) -> Resul
     let vetoed = fixture.hold(runs, &cheated(members, 1, Cheat::FaultMessage))?;
     evidence
         .stated(
-            "n = 5, one reports a fault: draws in which all honest members \
-             know it, and name no leader",
+            "n = 5, one reports a fault: draws in which all honest members know it, and name no \
+             leader",
         )
         .all_are(&vetoed, |run| run.informed == run.honest && run.leader.is_none());
     let draws = fixture.hold(runs * TRIES as u64, &honest(members))?;

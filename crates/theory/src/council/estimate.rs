@@ -185,12 +185,12 @@ impl Sum {
 /// The cost according to the pseudocode of Fig. 16, which a simulation measures: the centre never
 /// learns `n`. It keeps the greater of its estimate and the count of the round in which all drew,
 /// and reduces that after an undershoot, also after one that follows an overshoot. (Later counts
-/// are smaller, unless replies are lost.) With [`Algorithm::Naive`](super::Algorithm::Naive), whose counts are no usable
-/// lower bounds, it takes its best guess after an overshoot: exact up to one in a million, or in
-/// ten thousand if `c` is above the first estimate.
+/// are smaller, unless replies are lost.) With the [naive](super::Algorithm::Naive) algorithm,
+/// whose counts are no usable lower bounds, it takes its best guess after an overshoot: exact up to
+/// one in a million, or in ten thousand if `c` is above the first estimate.
 ///
 /// `None` for algorithms in which all reply after an overshoot and an undershoot, whose centre
-/// learns `n` as the equations have it; and for [`Algorithm::Naive`](super::Algorithm::Naive) if it takes dozens of rounds.
+/// learns `n` as the equations have it; and for the naive one if it takes dozens of rounds.
 ///
 /// # Panics
 /// If the election is invalid, or has no estimate.
