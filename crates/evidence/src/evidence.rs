@@ -74,7 +74,7 @@ impl<'a> Statement<'a> {
         expected: T,
         measured: M,
     ) -> &'a mut Evidence {
-        self.add(expected.to_string(), measured.to_string(), expected == measured)
+        self.all_equal([expected], [measured])
     }
 
     /// Expects two equal lists.
