@@ -1,6 +1,5 @@
 //! The budget of an experiment, and the runs that it pays for.
 
-use std::fmt;
 use std::ops::ControlFlow;
 
 use hustings_sim::monte_carlo::{self, ThreadsError};
@@ -28,16 +27,9 @@ pub struct Budget {
 }
 
 /// The reason why an experiment could not be run.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct ExperimentError(pub(crate) String);
-
-impl fmt::Display for ExperimentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ExperimentError {}
 
 /// The result of an experiment, if it could be run.
 pub(crate) type Result<T> = std::result::Result<T, ExperimentError>;

@@ -7,7 +7,7 @@ mod tables;
 mod unknown_group_size;
 
 #[cfg(test)]
-mod council_mutants;
+mod tests;
 
 use super::evidence::Verdict::{Holds, HoldsWithCorrection};
 use super::{Claim, Document, Method};

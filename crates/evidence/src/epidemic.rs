@@ -12,8 +12,8 @@ use hustings_theory::epidemic::{EpidemicModel, dies_out, missed_by_fan_out, reac
 
 use super::budget::{Budget, Result, sample_of, seed_of, share_of};
 use super::evidence::Verdict::Holds;
-use super::evidence::{Evidence, average, averages, list, mean_between, number, share_between};
-use super::figure::{Axis, Corner, Panel, Point, Series};
+use super::evidence::{Evidence, averages, list, shown};
+use super::figure::{Axis, Corner, Frame, Panel, Point, Series};
 use super::{Claim, Document, FigureSpec, Method};
 
 pub(super) const DOCUMENT: Document = Document {
@@ -55,9 +55,11 @@ pub(super) const DOCUMENT: Document = Document {
                       sent. Points: simulated messages with 95 % confidence bands; lines: \
                       theory, from the repair of e^(-q^3) a period.",
             title: "Everybody has heard a word, N = 1000, fan-out 6",
-            x: Axis::logarithmic("periods after it was said"),
-            y: Axis::linear("share of words"),
-            legend: Corner::LowerRight,
+            frame: Frame {
+                x: Axis::logarithmic("periods after it was said"),
+                y: Axis::linear("share of words"),
+                legend: Corner::LowerRight,
+            },
         }],
         draw: |budget| Ok(vec![against_periods(budget)?]),
     }],
@@ -144,14 +146,14 @@ fn e1(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         let expected = missed_by_fan_out(&model);
         // The formula is an equation of means: among N members its error is about one member.
         let error = 1.0 / f64::from(MEMBERS);
-        evidence.stated(
-            format!("fan-out {fan_out}, loss {loss}: fraction missed"),
-            mean_between(expected - error, expected + error, &missed),
+        evidence.stated(format!("fan-out {fan_out}, loss {loss}: fraction missed")).mean_between(
+            expected - error,
+            expected + error,
+            &missed,
         );
         let chance = dies_out(&model);
-        evidence
-            .ours("the same: share of messages that die out", share_between(chance, chance, &gone));
-        gist.push(format!("{fan_out} at {loss}: {}", number(average(&missed))));
+        evidence.ours("the same: share of messages that die out").share(chance, &gone);
+        gist.push(format!("{fan_out} at {loss}: {}", shown(&missed)));
     }
     Ok(format!("missed, by fan-out and loss: {}", list(&gist)))
 }
@@ -188,13 +190,12 @@ fn e2(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
             let shares = shares(budget, runs, fan_out, loss)?;
             for (periods, share) in PERIODS.iter().zip(&shares) {
                 let [least, most] = predicted(&model(fan_out, loss), *periods as f64);
-                evidence.stated(
-                    format!(
-                        "loss {loss}, fan-out {fan_out}, {periods} periods: share of messages \
-                         that all members have"
-                    ),
-                    share_between(least, most, share),
-                );
+                evidence
+                    .stated(format!(
+                        "loss {loss}, fan-out {fan_out}, {periods} periods: share of messages that \
+                         all members have"
+                    ))
+                    .share_between(least, most, share);
             }
             gist.push(format!("{loss} and {fan_out}: {}", averages(&shares)));
         }

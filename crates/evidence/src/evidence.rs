@@ -1,6 +1,7 @@
 //! Comparisons of expected and measured numbers, and the verdict that follows from them.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
+use std::slice;
 
 use hustings_sim::statistics::Sample;
 use serde::Serialize;
@@ -23,16 +24,6 @@ pub(crate) enum Verdict {
     DoesNotHold,
 }
 
-impl Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Holds => "holds",
-            Self::HoldsWithCorrection => "holds with correction",
-            Self::DoesNotHold => "does not hold",
-        })
-    }
-}
-
 /// The origin of an expectation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -45,14 +36,10 @@ pub(crate) enum Word {
     Ours,
 }
 
-impl Word {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Stated => "stated",
-            Self::Corrected => "corrected",
-            Self::Ours => "ours",
-        }
-    }
+/// Returns the name of a verdict, of an origin or of a method, as in the JSON report.
+pub(super) fn name_of(it: &impl Serialize) -> String {
+    let name = serde_json::to_value(it).expect("a variant without content has a JSON form");
+    name.as_str().unwrap_or_default().to_owned()
 }
 
 /// An expectation, its measurement, and whether they agree.
@@ -65,71 +52,150 @@ pub(crate) struct Check {
     pub(super) agrees: bool,
 }
 
-/// An expectation and its measurement, before an origin is assigned to it.
-pub(crate) struct Comparison {
-    expected: String,
-    measured: String,
-    agrees: bool,
+/// A statement that waits for its comparison. Each comparison returns the evidence, so that the
+/// next statement may follow.
+#[must_use]
+pub(crate) struct Statement<'a> {
+    evidence: &'a mut Evidence,
+    word: Word,
+    what: String,
 }
 
-/// Expects two equal values.
-pub(crate) fn equal<T: PartialEq + Display>(expected: &T, measured: &T) -> Comparison {
-    Comparison {
-        agrees: expected == measured,
-        expected: expected.to_string(),
-        measured: measured.to_string(),
+impl<'a> Statement<'a> {
+    fn add(self, expected: String, measured: String, agrees: bool) -> &'a mut Evidence {
+        let Self { evidence, word, what } = self;
+        evidence.checks.push(Check { word, what, expected, measured, agrees });
+        evidence
     }
-}
 
-/// Expects two equal lists.
-pub(crate) fn all_equal<T: PartialEq + Display>(expected: &[T], measured: &[T]) -> Comparison {
-    Comparison { agrees: expected == measured, expected: list(expected), measured: list(measured) }
-}
-
-/// Expects the mean `expected`, within the error of the sample.
-pub(crate) fn mean(expected: f64, sample: &Sample) -> Comparison {
-    Comparison {
-        expected: number(expected),
-        measured: estimated(sample),
-        agrees: has_mean(expected, sample),
+    /// Expects two equal values.
+    pub(crate) fn equal<T: PartialEq<M> + Display, M: Display>(
+        self,
+        expected: T,
+        measured: M,
+    ) -> &'a mut Evidence {
+        self.all_equal([expected], [measured])
     }
-}
 
-/// Expects a mean for each sample, within the error of that sample.
-pub(crate) fn means(expected: &[f64], samples: &[Sample]) -> Comparison {
-    let mut pairs = expected.iter().zip(samples);
-    Comparison {
-        expected: numbers(expected),
-        measured: all_estimated(samples),
-        agrees: !expected.is_empty()
+    /// Expects two equal lists.
+    pub(crate) fn all_equal<T: PartialEq<M> + Display, M: Display>(
+        self,
+        expected: impl IntoIterator<Item = T>,
+        measured: impl IntoIterator<Item = M>,
+    ) -> &'a mut Evidence {
+        let expected: Vec<T> = expected.into_iter().collect();
+        let measured: Vec<M> = measured.into_iter().collect();
+        self.add(list(&expected), list(&measured), expected == measured)
+    }
+
+    /// Expects the mean `expected`, within the error of the sample.
+    pub(crate) fn mean(self, expected: f64, sample: &Sample) -> &'a mut Evidence {
+        self.add(number(expected), estimated(sample), has_mean(expected, sample))
+    }
+
+    /// Expects a mean for each sample, within the error of that sample.
+    pub(crate) fn means(self, expected: &[f64], samples: &[Sample]) -> &'a mut Evidence {
+        let mut pairs = expected.iter().zip(samples);
+        let agrees = !expected.is_empty()
             && expected.len() == samples.len()
-            && pairs.all(|(expected, sample)| has_mean(*expected, sample)),
+            && pairs.all(|(expected, sample)| has_mean(*expected, sample));
+        self.add(numbers(expected), all_estimated(samples), agrees)
     }
-}
 
-/// Expects two equal means, within the errors of both samples.
-pub(crate) fn alike(expected: &Sample, measured: &Sample) -> Comparison {
-    let apart = (average(measured) - average(expected)).abs();
-    Comparison {
-        expected: estimated(expected),
-        measured: estimated(measured),
-        agrees: apart <= STANDARD_ERRORS * error_of(expected).hypot(error_of(measured)),
+    /// Expects two equal means, within the errors of both samples.
+    pub(crate) fn alike(self, expected: &Sample, measured: &Sample) -> &'a mut Evidence {
+        let apart = (average(measured) - average(expected)).abs();
+        let allowed = STANDARD_ERRORS * error_of(expected).hypot(error_of(measured));
+        self.add(estimated(expected), estimated(measured), apart <= allowed)
     }
-}
 
-/// Expects each mean to lie below its bound by more than chance explains.
-pub(crate) fn all_below(bounds: &[Sample], measured: &[Sample]) -> Comparison {
-    let is_below = |(bound, sample): (&Sample, &Sample)| {
-        let error = error_of(bound).hypot(error_of(sample));
-        average(bound) - average(sample) > STANDARD_ERRORS * error
-    };
-    Comparison {
-        expected: format!("below {}", all_estimated(bounds)),
-        measured: all_estimated(measured),
-        agrees: !bounds.is_empty()
+    /// Expects each mean to lie below its bound by more than chance explains.
+    pub(crate) fn all_below(self, bounds: &[Sample], measured: &[Sample]) -> &'a mut Evidence {
+        let is_below = |(bound, sample): (&Sample, &Sample)| {
+            let error = error_of(bound).hypot(error_of(sample));
+            average(bound) - average(sample) > STANDARD_ERRORS * error
+        };
+        let agrees = !bounds.is_empty()
             && bounds.len() == measured.len()
-            && bounds.iter().zip(measured).all(is_below),
+            && bounds.iter().zip(measured).all(is_below);
+        self.add(format!("below {}", all_estimated(bounds)), all_estimated(measured), agrees)
     }
+
+    /// Expects the mean of `measured` to lie below that of `bound`, by the same measure.
+    pub(crate) fn below(self, bound: &Sample, measured: &Sample) -> &'a mut Evidence {
+        self.all_below(slice::from_ref(bound), slice::from_ref(measured))
+    }
+
+    /// Expects `measured` between `low` and `high`, both included.
+    pub(crate) fn between(self, low: f64, high: f64, measured: f64) -> &'a mut Evidence {
+        self.add(range(low, high), number(measured), (low..=high).contains(&measured))
+    }
+
+    /// Expects the mean between `low` and `high`, within the error of the sample.
+    pub(crate) fn mean_between(self, low: f64, high: f64, sample: &Sample) -> &'a mut Evidence {
+        let allowed = STANDARD_ERRORS * error_of(sample);
+        let agrees = (low - allowed..=high + allowed).contains(&average(sample));
+        self.add(range(low, high), estimated(sample), agrees)
+    }
+
+    /// Expects the mean below `bound` by more than chance explains.
+    pub(crate) fn mean_below(self, bound: f64, sample: &Sample) -> &'a mut Evidence {
+        let agrees = average(sample) + STANDARD_ERRORS * error_of(sample) < bound;
+        self.add(format!("below {}", number(bound)), estimated(sample), agrees)
+    }
+
+    /// Expects the mean above `bound` by more than chance explains.
+    pub(crate) fn mean_above(self, bound: f64, sample: &Sample) -> &'a mut Evidence {
+        let agrees = average(sample) - STANDARD_ERRORS * error_of(sample) > bound;
+        self.add(format!("above {}", number(bound)), estimated(sample), agrees)
+    }
+
+    /// Expects `measured` to be at most `bound`.
+    pub(crate) fn at_most(self, bound: u64, measured: u64) -> &'a mut Evidence {
+        self.add(format!("at most {bound}"), measured.to_string(), measured <= bound)
+    }
+
+    /// Expects all of `of` cases, of which there must be at least one.
+    pub(crate) fn all_of(self, of: usize, measured: usize) -> &'a mut Evidence {
+        let agrees = measured == of && of > 0;
+        self.add(format!("all of {of}"), format!("{measured} of {of}"), agrees)
+    }
+
+    /// Expects all `cases` to be true. There must be at least one.
+    pub(crate) fn all_true(self, cases: impl IntoIterator<Item = bool>) -> &'a mut Evidence {
+        let cases: Vec<bool> = cases.into_iter().collect();
+        self.all_of(cases.len(), cases.iter().filter(|&&case| case).count())
+    }
+
+    /// Expects a proportion above `bound`, within the confidence interval of the sample.
+    pub(crate) fn share_above(self, bound: f64, sample: &Sample) -> &'a mut Evidence {
+        let ci95 = sample.estimate().and_then(|it| it.ci95);
+        let agrees = ci95.is_some_and(|[low, _]| low > bound);
+        self.add(format!("above {}", number(bound)), estimated(sample), agrees)
+    }
+
+    /// Expects a proportion between `low` and `high`, within the error of the sample.
+    ///
+    /// The allowed error is that of the bounds, because a sample in which all cases agree has no
+    /// error of its own. One case more or less is also allowed.
+    pub(crate) fn share_between(self, low: f64, high: f64, sample: &Sample) -> &'a mut Evidence {
+        let count = sample.count().max(1) as f64;
+        let allowed = |share: f64| {
+            let share = share.clamp(0.0, 1.0);
+            STANDARD_ERRORS * (share * (1.0 - share) / count).sqrt() + 1.0 / count
+        };
+        let agrees = (low - allowed(low)..=high + allowed(high)).contains(&average(sample));
+        self.add(range(low, high), estimated(sample), agrees)
+    }
+
+    /// Expects the proportion `expected`, within the same error.
+    pub(crate) fn share(self, expected: f64, sample: &Sample) -> &'a mut Evidence {
+        self.share_between(expected, expected, sample)
+    }
+}
+
+fn range(low: f64, high: f64) -> String {
+    format!("{} to {}", number(low), number(high))
 }
 
 fn has_mean(expected: f64, sample: &Sample) -> bool {
@@ -147,92 +213,6 @@ fn error_of(sample: &Sample) -> f64 {
     sample.deviation() / (sample.count().max(1) as f64).sqrt()
 }
 
-/// Expects `measured` between `low` and `high`, both included.
-pub(crate) fn between(low: f64, high: f64, measured: f64) -> Comparison {
-    Comparison {
-        expected: format!("{} to {}", number(low), number(high)),
-        measured: number(measured),
-        agrees: (low..=high).contains(&measured),
-    }
-}
-
-/// Expects the mean between `low` and `high`, within the error of the sample.
-pub(crate) fn mean_between(low: f64, high: f64, sample: &Sample) -> Comparison {
-    let allowed = STANDARD_ERRORS * error_of(sample);
-    Comparison {
-        expected: format!("{} to {}", number(low), number(high)),
-        measured: estimated(sample),
-        agrees: (low - allowed..=high + allowed).contains(&average(sample)),
-    }
-}
-
-/// Expects the mean below `bound` by more than chance explains.
-pub(crate) fn mean_below(bound: f64, sample: &Sample) -> Comparison {
-    Comparison {
-        expected: format!("below {}", number(bound)),
-        measured: estimated(sample),
-        agrees: average(sample) + STANDARD_ERRORS * error_of(sample) < bound,
-    }
-}
-
-/// Expects the mean above `bound` by more than chance explains.
-pub(crate) fn mean_above(bound: f64, sample: &Sample) -> Comparison {
-    Comparison {
-        expected: format!("above {}", number(bound)),
-        measured: estimated(sample),
-        agrees: average(sample) - STANDARD_ERRORS * error_of(sample) > bound,
-    }
-}
-
-/// Expects `measured` to be at most `bound`.
-pub(crate) fn at_most(bound: u64, measured: u64) -> Comparison {
-    Comparison {
-        expected: format!("at most {bound}"),
-        measured: measured.to_string(),
-        agrees: measured <= bound,
-    }
-}
-
-/// Expects all of `of` cases, of which there must be at least one.
-pub(crate) fn all_of(of: usize, measured: usize) -> Comparison {
-    Comparison {
-        expected: format!("all of {of}"),
-        measured: format!("{measured} of {of}"),
-        agrees: measured == of && of > 0,
-    }
-}
-
-/// Expects all `cases` to be true. There must be at least one.
-pub(crate) fn all_true(cases: &[bool]) -> Comparison {
-    all_of(cases.len(), cases.iter().filter(|&&case| case).count())
-}
-
-/// Expects a proportion above `bound`, within the confidence interval of the sample.
-pub(crate) fn share_above(bound: f64, sample: &Sample) -> Comparison {
-    Comparison {
-        expected: format!("above {}", number(bound)),
-        measured: estimated(sample),
-        agrees: sample.estimate().and_then(|it| it.ci95).is_some_and(|[low, _]| low > bound),
-    }
-}
-
-/// Expects a proportion between `low` and `high`, within the error of the sample.
-///
-/// The allowed error is that of the bounds, because a sample in which all cases agree has no error
-/// of its own. One case more or less is also allowed.
-pub(crate) fn share_between(low: f64, high: f64, sample: &Sample) -> Comparison {
-    let count = sample.count().max(1) as f64;
-    let allowed = |share: f64| {
-        let share = share.clamp(0.0, 1.0);
-        STANDARD_ERRORS * (share * (1.0 - share) / count).sqrt() + 1.0 / count
-    };
-    Comparison {
-        expected: format!("{} to {}", number(low), number(high)),
-        measured: estimated(sample),
-        agrees: (low - allowed(low)..=high + allowed(high)).contains(&average(sample)),
-    }
-}
-
 /// The evidence for or against a claim.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
@@ -243,23 +223,18 @@ pub(crate) struct Evidence {
 
 impl Evidence {
     /// Adds a check of the document's statement.
-    pub(crate) fn stated(&mut self, what: impl Into<String>, comparison: Comparison) {
-        self.add(Word::Stated, what.into(), comparison);
+    pub(crate) fn stated(&mut self, what: impl Into<String>) -> Statement<'_> {
+        Statement { evidence: self, word: Word::Stated, what: what.into() }
     }
 
     /// Adds a check of the document's statement with our correction.
-    pub(crate) fn corrected(&mut self, what: impl Into<String>, comparison: Comparison) {
-        self.add(Word::Corrected, what.into(), comparison);
+    pub(crate) fn corrected(&mut self, what: impl Into<String>) -> Statement<'_> {
+        Statement { evidence: self, word: Word::Corrected, what: what.into() }
     }
 
     /// Adds a check of our own statement.
-    pub(crate) fn ours(&mut self, what: impl Into<String>, comparison: Comparison) {
-        self.add(Word::Ours, what.into(), comparison);
-    }
-
-    fn add(&mut self, word: Word, what: String, comparison: Comparison) {
-        let Comparison { expected, measured, agrees } = comparison;
-        self.checks.push(Check { word, what, expected, measured, agrees });
+    pub(crate) fn ours(&mut self, what: impl Into<String>) -> Statement<'_> {
+        Statement { evidence: self, word: Word::Ours, what: what.into() }
     }
 
     /// Returns the verdict of all checks. A claim without any check does not hold.
@@ -315,6 +290,11 @@ pub(crate) fn numbers(values: &[f64]) -> String {
     list(&texts)
 }
 
+/// Formats the mean of a sample.
+pub(crate) fn shown(sample: &Sample) -> String {
+    number(average(sample))
+}
+
 /// Formats the means of samples, separated by commas.
 pub(crate) fn averages(samples: &[Sample]) -> String {
     numbers(&samples.iter().map(average).collect::<Vec<_>>())
@@ -335,10 +315,7 @@ pub(crate) fn list<T: Display>(items: &[T]) -> String {
 mod tests {
     use hustings_sim::statistics::{Kind, Sample};
 
-    use super::{
-        Evidence, Verdict, alike, all_below, equal, mean, mean_above, mean_below, mean_between,
-        means, number, share_between,
-    };
+    use super::{Evidence, Statement, Verdict, number};
 
     fn sample(values: &[f64]) -> Sample {
         let mut sample = Sample::new(Kind::Number);
@@ -346,22 +323,30 @@ mod tests {
         sample
     }
 
+    fn agrees(compare: impl FnOnce(Statement<'_>) -> &mut Evidence) -> bool {
+        compare(Evidence::default().stated("it is so")).checks[0].agrees
+    }
+
     #[test]
     fn means_are_compared_within_their_standard_errors() {
         let (low, high) = (sample(&[0.9, 1.0, 1.1]), sample(&[1.9, 2.0, 2.1]));
-        assert!(mean(1.2, &low).agrees && !mean(1.3, &low).agrees);
-        assert!(means(&[1.0, 2.0], &[low, high]).agrees);
-        assert!(!means(&[1.0, 3.0], &[low, high]).agrees);
-        assert!(!means(&[1.0], &[low, high]).agrees && !means(&[], &[]).agrees);
-        assert!(alike(&low, &low).agrees && !alike(&low, &high).agrees);
-        assert!(all_below(&[high], &[low]).agrees && !all_below(&[low], &[high]).agrees);
-        assert!(!all_below(&[high, high], &[low]).agrees);
-        assert!(mean_between(0.5, 0.9, &low).agrees && !mean_between(0.1, 0.2, &low).agrees);
-        assert!(mean_below(1.3, &low).agrees && !mean_below(1.2, &low).agrees);
-        assert!(mean_above(0.7, &low).agrees && !mean_above(0.8, &low).agrees);
+        assert!(agrees(|it| it.mean(1.2, &low)) && !agrees(|it| it.mean(1.3, &low)));
+        assert!(agrees(|it| it.means(&[1.0, 2.0], &[low, high])));
+        assert!(!agrees(|it| it.means(&[1.0, 3.0], &[low, high])));
+        assert!(!agrees(|it| it.means(&[1.0], &[low, high])) && !agrees(|it| it.means(&[], &[])));
+        assert!(agrees(|it| it.alike(&low, &low)) && !agrees(|it| it.alike(&low, &high)));
+        assert!(agrees(|it| it.all_below(&[high], &[low])));
+        assert!(!agrees(|it| it.all_below(&[low], &[high])));
+        assert!(!agrees(|it| it.all_below(&[high, high], &[low])));
+        assert!(agrees(|it| it.mean_between(0.5, 0.9, &low)));
+        assert!(!agrees(|it| it.mean_between(0.1, 0.2, &low)));
+        assert!(agrees(|it| it.mean_below(1.3, &low)) && !agrees(|it| it.mean_below(1.2, &low)));
+        assert!(agrees(|it| it.mean_above(0.7, &low)) && !agrees(|it| it.mean_above(0.8, &low)));
         let nothing = sample(&[f64::NAN]);
-        assert!(!mean_below(9.0, &nothing).agrees && !mean_above(0.0, &nothing).agrees);
-        assert!(!mean(1.0, &nothing).agrees && !all_below(&[nothing], &[low]).agrees);
+        assert!(!agrees(|it| it.mean_below(9.0, &nothing)));
+        assert!(!agrees(|it| it.mean_above(0.0, &nothing)));
+        assert!(!agrees(|it| it.mean(1.0, &nothing)));
+        assert!(!agrees(|it| it.all_below(&[nothing], &[low])));
     }
 
     #[test]
@@ -372,13 +357,13 @@ mod tests {
             sample
         };
         // The standard error of 0.9 is 0.03.
-        assert!(share_between(0.9, 0.9, &share(76)).agrees);
-        assert!(!share_between(0.9, 0.9, &share(75)).agrees);
-        assert!(share_between(0.9, 0.95, &share(100)).agrees);
-        assert!(!share_between(0.2, 0.8, &share(100)).agrees);
-        assert!(!share_between(0.0, 1.0, &sample(&[])).agrees);
-        assert!(share_between(0.0001, 0.0001, &share(0)).agrees);
-        assert!(!share_between(0.0, 0.0, &share(2)).agrees);
+        assert!(agrees(|it| it.share(0.9, &share(76))));
+        assert!(!agrees(|it| it.share(0.9, &share(75))));
+        assert!(agrees(|it| it.share_between(0.9, 0.95, &share(100))));
+        assert!(!agrees(|it| it.share_between(0.2, 0.8, &share(100))));
+        assert!(!agrees(|it| it.share_between(0.0, 1.0, &sample(&[]))));
+        assert!(agrees(|it| it.share(0.0001, &share(0))));
+        assert!(!agrees(|it| it.share(0.0, &share(2))));
     }
 
     #[test]
@@ -393,12 +378,12 @@ mod tests {
         ] {
             let mut evidence = Evidence::default();
             if let Some(agrees) = stated {
-                evidence.stated("it is so", equal(&true, &agrees));
+                evidence.stated("it is so").equal(true, agrees);
             }
             if let Some(agrees) = corrected {
-                evidence.corrected("it is so, corrected", equal(&true, &agrees));
+                evidence.corrected("it is so, corrected").equal(true, agrees);
             }
-            evidence.ours("ours do not count", equal(&1, &2));
+            evidence.ours("ours do not count").equal(1, 2);
             assert_eq!(evidence.verdict(), verdict, "{stated:?} {corrected:?}");
             assert!(evidence.first_of_ours_that_fails().is_some());
         }

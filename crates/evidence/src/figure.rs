@@ -1,6 +1,6 @@
 //! Figures as SVG: lines for theory, points with confidence bands for measurements.
 
-use std::fmt::Display;
+use std::error::Error;
 use std::ops::Range;
 
 use hustings_sim::statistics::Sample;
@@ -45,6 +45,11 @@ pub(super) struct Panel {
     pub(super) name: &'static str,
     pub(super) caption: &'static str,
     pub(super) title: &'static str,
+    pub(super) frame: Frame,
+}
+
+/// The surroundings of the drawing.
+pub(super) struct Frame {
     pub(super) x: Axis,
     pub(super) y: Axis,
     /// The corner, or the side, that has room for the names of the series.
@@ -129,6 +134,7 @@ impl Series {
     }
 }
 
+type Drawn = std::result::Result<(), Box<dyn Error>>;
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ruler, Ruler>>;
 
 impl Panel {
@@ -138,29 +144,29 @@ impl Panel {
     /// Returns an error if there is nothing to draw or the drawing fails.
     pub(super) fn draw(&self, series: &[Series]) -> Result<String> {
         let mut svg = String::new();
-        self.draw_to(&mut svg, series)?;
-        Ok(svg)
+        match self.draw_to(&mut svg, series) {
+            Ok(()) => Ok(svg),
+            Err(why) => Err(ExperimentError(format!("cannot draw `{}`: {why}", self.title))),
+        }
     }
 
-    fn draw_to(&self, svg: &mut String, series: &[Series]) -> Result<()> {
-        let failed =
-            |error: &dyn Display| ExperimentError(format!("cannot draw `{}`: {error}", self.title));
+    fn draw_to(&self, svg: &mut String, series: &[Series]) -> Drawn {
+        let Frame { x, y, legend } = &self.frame;
         let (xs, ys) = (series.iter().flat_map(Series::xs), series.iter().flat_map(Series::ys));
-        let x = Ruler::over(self.x.scale, xs).ok_or_else(|| failed(&"nothing to draw"))?;
-        let y = Ruler::over(self.y.scale, ys).ok_or_else(|| failed(&"nothing to draw"))?;
+        let across = Ruler::over(x.scale, xs).ok_or("nothing to draw")?;
+        let upwards = Ruler::over(y.scale, ys).ok_or("nothing to draw")?;
         let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-        area.fill(&WHITE).map_err(|error| failed(&error))?;
+        area.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&area)
             .caption(self.title, (FONT, 22).into_font().color(&INK))
             .margin(18)
             .x_label_area_size(54)
             .y_label_area_size(78)
-            .build_cartesian_2d(x, y)
-            .map_err(|error| failed(&error))?;
+            .build_cartesian_2d(across, upwards)?;
         chart
             .configure_mesh()
-            .x_desc(self.x.label)
-            .y_desc(self.y.label)
+            .x_desc(x.label)
+            .y_desc(y.label)
             .x_label_formatter(&|value| number(*value))
             .y_label_formatter(&|value| number(*value))
             .label_style((FONT, 15).into_font().color(&INK))
@@ -168,22 +174,20 @@ impl Panel {
             .bold_line_style(BLACK.mix(0.12))
             .light_line_style(BLACK.mix(0.0))
             .axis_style(INK)
-            .draw()
-            .map_err(|error| failed(&error))?;
+            .draw()?;
         for (place, series) in series.iter().enumerate() {
             let look = series.looks_like.unwrap_or(place);
             let (colour, marker) = (COLOURS[look % COLOURS.len()], MARKERS[look % MARKERS.len()]);
-            series.draw(colour, marker, &mut chart).map_err(|error| failed(&error))?;
+            series.draw(colour, marker, &mut chart)?;
         }
         chart
             .configure_series_labels()
-            .position(self.legend.clone())
+            .position(legend.clone())
             .label_font((FONT, 15).into_font().color(&INK))
             .background_style(WHITE.mix(0.9))
             .border_style(BLACK.mix(0.15))
-            .draw()
-            .map_err(|error| failed(&error))?;
-        area.present().map_err(|error| failed(&error))
+            .draw()?;
+        Ok(area.present()?)
     }
 }
 
@@ -193,7 +197,7 @@ impl Series {
         colour: RGBColor,
         marker: &'static [(i32, i32)],
         chart: &mut Chart<'a, 'b>,
-    ) -> std::result::Result<(), impl Display> {
+    ) -> Drawn {
         let low = self.points.iter().map(|point| (point.x, point.ci95[0]));
         let high = self.points.iter().map(|point| (point.x, point.ci95[1]));
         let band: Vec<(f64, f64)> = low.chain(high.rev()).collect();
@@ -216,7 +220,8 @@ impl Series {
         let mark = |point: &Point| {
             EmptyElement::at((point.x, point.mean)) + Polygon::new(marker.to_vec(), colour)
         };
-        chart.draw_series(self.points.iter().map(mark)).map(drop)
+        chart.draw_series(self.points.iter().map(mark))?;
+        Ok(())
     }
 
     fn xs(&self) -> impl Iterator<Item = f64> {
@@ -296,15 +301,17 @@ impl Ranged for Ruler {
 mod tests {
     use hustings_sim::statistics::{Kind, Sample};
 
-    use super::{Axis, Corner, Panel, Point, Ruler, Scale, Series};
+    use super::{Axis, Corner, Frame, Panel, Point, Ruler, Scale, Series};
 
     const PANEL: Panel = Panel {
         name: "costs",
         caption: "Messages by group size.",
         title: "cost",
-        x: Axis::logarithmic("members"),
-        y: Axis::logarithmic("messages"),
-        legend: Corner::UpperLeft,
+        frame: Frame {
+            x: Axis::logarithmic("members"),
+            y: Axis::logarithmic("messages"),
+            legend: Corner::UpperLeft,
+        },
     };
 
     #[test]

@@ -6,8 +6,6 @@
 //! noticed.
 
 mod announce_thesis;
-#[cfg(test)]
-mod assert_refuted;
 mod budget;
 mod council_paper;
 mod epidemic;
@@ -16,6 +14,8 @@ mod figure;
 mod lecture_slides;
 mod page;
 mod probabilistic_paper;
+#[cfg(test)]
+mod tests;
 mod text;
 mod wagner_paper;
 
@@ -23,7 +23,7 @@ use serde::Serialize;
 
 pub use budget::{Budget, ExperimentError, Extent};
 use budget::{Result, seed_of};
-use evidence::{Evidence, Verdict};
+use evidence::{Evidence, Verdict, name_of};
 use figure::{Panel, Series};
 pub use page::write as page;
 pub use text::{Telling, write as text};
@@ -84,16 +84,6 @@ enum Method {
     Exhaustive,
     /// Formulas, confirmed by simulation as far as simulation reaches.
     Theory,
-}
-
-impl Method {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Simulation => "simulation",
-            Self::Exhaustive => "exhaustive",
-            Self::Theory => "theory",
-        }
-    }
 }
 
 /// A figure, or several figures that show different measures of the same runs. The names of all
@@ -291,6 +281,7 @@ impl Finding {
         };
         let verdict = evidence.verdict();
         if verdict != *on_record {
+            let (verdict, on_record) = (name_of(&verdict), name_of(on_record));
             return Some(format!("{id} {verdict}, but on record it {on_record}"));
         }
         let check = evidence.first_of_ours_that_fails()?;
@@ -298,37 +289,5 @@ impl Finding {
             "{id}: {}: expected {}, measured {}",
             check.what, check.expected, check.measured
         ))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Selection, claims};
-
-    fn chosen(asked: &[&str]) -> std::result::Result<Vec<&'static str>, String> {
-        let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
-        Selection::of(&asked)
-            .map(|selection| selection.claims.iter().map(|(_, claim)| claim.id).collect())
-    }
-
-    #[test]
-    fn claims_are_selected_by_id_or_document() {
-        let all: Vec<&str> = claims().map(|(_, claim)| claim.id).collect();
-        assert_eq!(chosen(&[]), Ok(all.clone()));
-        let of_slides = all.iter().copied().filter(|id| id.starts_with('R'));
-        assert_eq!(chosen(&["R"]), Ok(of_slides.collect()));
-        assert_eq!(chosen(&["R12", "r4", "R4"]), Ok(vec!["R4", "R12"]));
-        let refused = chosen(&["R4", "R40"]).unwrap_err();
-        assert!(refused.starts_with("there is no claim R40: choose R1 to R12"), "{refused}");
-    }
-
-    #[test]
-    fn claim_ids_are_unique_and_start_with_the_document_key() {
-        let mut ids = Vec::new();
-        for (document, claim) in claims() {
-            assert!(claim.id.starts_with(document.key), "{}", claim.id);
-            assert!(!ids.contains(&claim.id), "{} twice", claim.id);
-            ids.push(claim.id);
-        }
     }
 }

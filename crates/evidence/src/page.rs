@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::evidence::{Check, Verdict};
+use super::evidence::{Check, Verdict, name_of};
 use super::{Budget, Drawing, Extent, Finding};
 
 const STYLE: &str = include_str!("page.css");
@@ -85,7 +85,7 @@ fn article(finding: &Finding) -> String {
         badge(finding),
         escaped(claim.says),
         escaped(claim.source),
-        claim.method.name(),
+        name_of(&claim.method),
         escaped(claim.reading),
         escaped(&finding.measured()),
     );
@@ -104,7 +104,7 @@ fn article(finding: &Finding) -> String {
 
 fn row(check: &Check) -> String {
     let (mark, class) = if check.agrees { ("✓", "yes") } else { ("✗", "no") };
-    let word = check.word.name();
+    let word = name_of(&check.word);
     format!(
         "<tr><td class=\"{class}\">{mark} <small>{word}</small></td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
         escaped(&check.what),
@@ -122,7 +122,7 @@ fn badge(finding: &Finding) -> String {
         Verdict::HoldsWithCorrection => "corrected",
         Verdict::DoesNotHold => "fails",
     };
-    format!("<span class=\"badge {class}\">{verdict}</span>")
+    format!("<span class=\"badge {class}\">{}</span>", name_of(&verdict))
 }
 
 /// Removes the fixed size of a drawing, so that the drawing takes the width of the page.

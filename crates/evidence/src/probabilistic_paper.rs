@@ -4,9 +4,9 @@
 mod analysis;
 mod probabilistic_figures;
 mod probabilistic_fixture;
-#[cfg(test)]
-mod probabilistic_mutants;
 mod simulations;
+#[cfg(test)]
+mod tests;
 mod theorems;
 
 use super::evidence::Verdict::{DoesNotHold, Holds, HoldsWithCorrection};

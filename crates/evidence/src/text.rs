@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::evidence::Check;
+use super::evidence::{Check, name_of};
 use super::{Budget, Extent, Finding};
 
 /// The amount of detail for each claim.
@@ -33,10 +33,9 @@ pub fn write(budget: &Budget, findings: &[Finding], telling: Telling) -> String 
 
 fn entry(finding: &Finding) -> String {
     let claim = finding.claim;
-    let verdict =
-        finding.verdict().map_or_else(|| "FAILED TO RUN".to_owned(), |verdict| verdict.to_string());
+    let verdict = finding.verdict().map_or("FAILED TO RUN".to_owned(), |it| name_of(&it));
     let measured = finding.measured();
-    let (id, method, says) = (claim.id, claim.method.name(), claim.says);
+    let (id, method, says) = (claim.id, name_of(&claim.method), claim.says);
     format!("{id:<4} {verdict:<21}  {says}\n     {method:<21}  {measured}\n")
 }
 
@@ -44,7 +43,7 @@ fn evidence(finding: &Finding) -> String {
     let mut text = format!("\n     Reading: {}\n", finding.claim.reading);
     let checks = finding.evidence.iter().flat_map(|evidence| &evidence.checks);
     for Check { word, what, expected, measured, agrees } in checks {
-        let word = word.name();
+        let word = name_of(word);
         let mark = if *agrees { "yes" } else { "NO" };
         let _ = writeln!(text, "     {mark:<3} {word:<10} {what}");
         if *agrees && expected == measured {

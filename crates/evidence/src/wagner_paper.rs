@@ -2,10 +2,10 @@
 
 mod draws;
 mod faults;
+#[cfg(test)]
+mod tests;
 mod wagner_figures;
 mod wagner_fixture;
-#[cfg(test)]
-mod wagner_mutants;
 
 use super::evidence::Verdict::{Holds, HoldsWithCorrection};
 use super::{Claim, Document, Method};

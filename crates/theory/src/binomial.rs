@@ -40,10 +40,12 @@ pub(crate) fn law(trials: u64, chance: f64) -> Vec<(u64, f64)> {
         }
         law.push((number - 1, weight));
     }
+    normalised(law)
+}
+
+fn normalised(mut law: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     let total: f64 = law.iter().map(|(_, weight)| weight).sum();
-    for (_, weight) in &mut law {
-        *weight /= total;
-    }
+    law.iter_mut().for_each(|(_, weight)| *weight /= total);
     law
 }
 
@@ -68,11 +70,7 @@ pub(crate) fn law_in_steps(trials: u64, chance: f64, beyond: u64) -> Vec<(u64, f
     let step = (deviation / STEPS_IN_A_DEVIATION) as u64;
     let (mode, _) = law[0];
     law.retain(|(number, _)| number.abs_diff(mode).is_multiple_of(step));
-    let total: f64 = law.iter().map(|(_, weight)| weight).sum();
-    for (_, weight) in &mut law {
-        *weight /= total;
-    }
-    law
+    normalised(law)
 }
 
 /// `(1 - chance)^power`, to full precision for a small chance and a large power. A chance that

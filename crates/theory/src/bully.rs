@@ -59,6 +59,21 @@ pub struct BullyCost {
     pub delay: Delay,
 }
 
+impl BullyCost {
+    /// The cost in Elections, Answers and Coordinators.
+    fn new(messages: [f64; 3], messages_to_dead: f64, delay: Delay) -> Self {
+        let [messages_election, messages_answer, messages_coordinator] = messages;
+        Self {
+            messages: messages_election + messages_answer + messages_coordinator,
+            messages_election,
+            messages_answer,
+            messages_coordinator,
+            messages_to_dead,
+            delay,
+        }
+    }
+}
+
 /// A delay in message times and answer time-outs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delay {
@@ -123,73 +138,42 @@ pub fn bully(n: u64, initiator: Initiator, best: Best) -> BullyCost {
 /// If `n < 2`: there is no second best.
 pub fn bully_if_best_known_dead(n: u64) -> BullyCost {
     assert_two_members(n);
-    let others = (n - 2) as f64;
-    BullyCost {
-        messages: others,
-        messages_election: 0.0,
-        messages_answer: 0.0,
-        messages_coordinator: others,
-        messages_to_dead: 0.0,
-        delay: Delay { hops: hop_to_others(n), timeouts: 0.0 },
-    }
+    let delay = Delay { hops: hop_to_others(n), timeouts: 0.0 };
+    BullyCost::new([0.0, 0.0, (n - 2) as f64], 0.0, delay)
 }
 
 fn with_best_down(n: u64, initiator: Initiator) -> BullyCost {
     let members = n as f64;
     let live = members - 1.0;
-    let (election, answer, to_dead) = match initiator {
-        Initiator::Lowest | Initiator::All => {
-            (members * live / 2.0, live * (live - 1.0) / 2.0, live)
-        }
-        Initiator::SecondHighest => (1.0, 0.0, 1.0),
-        Initiator::Random => {
-            (members * (members + 1.0) / 6.0, members * (members - 2.0) / 6.0, members / 2.0)
-        }
+    let all = (members * live / 2.0, live * (live - 1.0) / 2.0, live);
+    let random = (members * (members + 1.0) / 6.0, members * (members - 2.0) / 6.0, members / 2.0);
+    let ((election, answer, to_dead), hops_until_winner_stands) = match initiator {
+        Initiator::Lowest => (all, hop_to_others(n)),
+        Initiator::All => (all, 0.0),
+        Initiator::SecondHighest => ((1.0, 0.0, 1.0), 0.0),
+        Initiator::Random => (random, (live - 1.0) / live),
     };
-    let hops_until_winner_stands = match initiator {
-        Initiator::Lowest => hop_to_others(n),
-        Initiator::SecondHighest | Initiator::All => 0.0,
-        Initiator::Random => (live - 1.0) / live,
-    };
-    let coordinator = live - 1.0;
-    BullyCost {
-        messages: election + answer + coordinator,
-        messages_election: election,
-        messages_answer: answer,
-        messages_coordinator: coordinator,
-        messages_to_dead: to_dead,
-        delay: Delay { hops: hops_until_winner_stands + hop_to_others(n), timeouts: 1.0 },
-    }
+    let delay = Delay { hops: hops_until_winner_stands + hop_to_others(n), timeouts: 1.0 };
+    BullyCost::new([election, answer, live - 1.0], to_dead, delay)
 }
 
 fn with_best_up(n: u64, initiator: Initiator) -> BullyCost {
     let members = n as f64;
     let others = members - 1.0;
-    let election = match initiator {
-        Initiator::Lowest | Initiator::All => members * others / 2.0,
-        Initiator::SecondHighest => 1.0,
-        Initiator::Random => (members * members - 1.0) / 6.0,
-    };
-    let repeated_coordinator = match initiator {
-        Initiator::Lowest => members - 2.0,
-        Initiator::SecondHighest => 0.0,
-        Initiator::Random => others * (members - 2.0) / (2.0 * members),
-        Initiator::All => others,
-    };
-    let hops = match initiator {
-        Initiator::Lowest | Initiator::SecondHighest => 2.0,
-        Initiator::Random => (2.0 * members - 1.0) / members,
-        Initiator::All => 1.0,
+    let all = members * others / 2.0;
+    let of_random = (
+        (members * members - 1.0) / 6.0,
+        others * (members - 2.0) / (2.0 * members),
+        (2.0 * members - 1.0) / members,
+    );
+    let (election, repeated_coordinator, hops) = match initiator {
+        Initiator::Lowest => (all, members - 2.0, 2.0),
+        Initiator::SecondHighest => (1.0, 0.0, 2.0),
+        Initiator::Random => of_random,
+        Initiator::All => (all, others, 1.0),
     };
     let coordinator = others + repeated_coordinator;
-    BullyCost {
-        messages: 2.0 * election + coordinator,
-        messages_election: election,
-        messages_answer: election,
-        messages_coordinator: coordinator,
-        messages_to_dead: 0.0,
-        delay: Delay { hops, timeouts: 0.0 },
-    }
+    BullyCost::new([election, election, coordinator], 0.0, Delay { hops, timeouts: 0.0 })
 }
 
 /// One hop, or none if the second best is the only live member.

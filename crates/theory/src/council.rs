@@ -47,6 +47,7 @@ pub mod rules;
 use draw::{Descend, Rules};
 pub use estimate::Estimate;
 pub use evidence::by_evidence;
+pub use hustings_protocol::council::{Pick, Reset};
 
 /// `[L..U]`: the permitted numbers of representatives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,24 +111,11 @@ pub enum Algorithm {
 impl Algorithm {
     /// [`Algorithm::Choice`] as in the paper's Fig. 11.
     pub const CHOICE: Self = Self::Choice(Pick::SmallestOvershoot, Reset::Skipped);
-}
 
-/// The draw that the centre takes if neither gives a council.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pick {
-    /// The smaller of those above `U`; it starts over only if both are below `L`.
-    SmallestOvershoot,
-    /// Always the first.
-    First,
-}
-
-/// The reaction to an undershoot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reset {
-    /// All reply, and are counted.
-    Polled,
-    /// The centre sends the number that it knows.
-    Skipped,
+    /// True if all hosts reply after an undershoot, to be counted.
+    fn polls(self) -> bool {
+        matches!(self, Self::Basic | Self::Choice(_, Reset::Polled))
+    }
 }
 
 /// The centre's knowledge of the number of hosts.
@@ -184,13 +172,10 @@ impl Election {
     /// ever. If messages are lost on both ways with `p`, it is `(U + 1)/(1 - p)`. The naive
     /// algorithm, in which all draw in every round, ends with any `c`.
     pub fn limit_of_c(&self) -> f64 {
-        match self.algorithm {
-            Algorithm::Naive => f64::INFINITY,
-            Algorithm::Basic
-            | Algorithm::SkipReset
-            | Algorithm::Choice(_, _)
-            | Algorithm::History => (self.seats.most + 1) as f64 / self.loss.both_ways(),
+        if self.algorithm == Algorithm::Naive {
+            return f64::INFINITY;
         }
+        (self.seats.most + 1) as f64 / self.loss.both_ways()
     }
 
     /// `T`, `N`, and the probability that the first round is enough: equations (2), (4) to (11),
@@ -226,20 +211,42 @@ impl Election {
         if self.is_decided_by_the_poll() {
             return Cost { rounds: 0.0, messages: 0.0, success_first_round: 1.0 };
         }
-        let rules = Rules::of(self);
         let chance = (self.c / self.taken_for()).min(1.0);
-        match self.algorithm {
-            Algorithm::Naive => naive(&rules, self.members, chance),
-            Algorithm::Basic => polled(&mut plain::Plain::new(rules), self.members, chance),
-            Algorithm::SkipReset => skipped(&mut plain::Plain::new(rules), self.members, chance),
-            Algorithm::Choice(pick, Reset::Polled) => {
-                polled(&mut choice::ChoiceTable::new(rules, pick), self.members, chance)
+        match self.recurrence() {
+            None => naive(&Rules::of(self), self.members, chance),
+            Some(mut machine) if self.algorithm.polls() => {
+                polled(&mut *machine, self.members, chance)
             }
-            Algorithm::Choice(pick, Reset::Skipped) => {
-                skipped(&mut choice::ChoiceTable::new(rules, pick), self.members, chance)
-            }
-            Algorithm::History => skipped(&mut history::History::new(rules), self.members, chance),
+            Some(mut machine) => skipped(&mut *machine, self.members, chance),
         }
+    }
+
+    /// The recurrence over the numbers of active hosts. `None` for the naive algorithm, in which
+    /// all hosts draw in every round.
+    fn recurrence(&self) -> Option<Box<dyn Descend>> {
+        let rules = Rules::of(self);
+        Some(match self.algorithm {
+            Algorithm::Naive => return None,
+            Algorithm::Basic | Algorithm::SkipReset => Box::new(plain::Plain::new(rules)),
+            Algorithm::Choice(pick, _) => Box::new(choice::ChoiceTable::new(rules, pick)),
+            Algorithm::History => Box::new(history::History::new(rules)),
+        })
+    }
+
+    /// The estimate of the centre.
+    ///
+    /// # Panics
+    /// If there is none.
+    fn estimate(&self) -> Estimate {
+        match self.knowledge {
+            Knowledge::Estimated(estimate) => estimate,
+            Knowledge::Known | Knowledge::Taken(_) => panic!("{:?} is no estimate", self.knowledge),
+        }
+    }
+
+    /// The same election if the centre knows the number of hosts.
+    fn if_known(&self) -> Self {
+        Self { knowledge: Knowledge::Known, ..*self }
     }
 
     fn check(&self) {
@@ -278,7 +285,7 @@ fn naive(rules: &Rules, members: u64, chance: f64) -> Cost {
 }
 
 /// Equations (6) to (9): an undershoot leads back to the state before the first round.
-fn skipped(machine: &mut impl Descend, members: u64, chance: f64) -> Cost {
+fn skipped(machine: &mut dyn Descend, members: u64, chance: f64) -> Cost {
     let opening = machine.opening(members, chance);
     let whole = opening.whole();
     let tries = tries(whole.undershoot);
@@ -291,7 +298,7 @@ fn skipped(machine: &mut impl Descend, members: u64, chance: f64) -> Cost {
 
 /// Equations (4) and (5), the first corrected: after an undershoot all reply, which costs a round
 /// and `n` messages. The next draw uses the number of hosts that were heard.
-fn polled(machine: &mut impl Descend, members: u64, chance: f64) -> Cost {
+fn polled(machine: &mut dyn Descend, members: u64, chance: f64) -> Cost {
     let opening = machine.opening(members, chance);
     let (whole, poll) = (opening.whole(), machine.opening(members, 1.0).whole());
     let again = whole.undershoot * tries(poll.undershoot);

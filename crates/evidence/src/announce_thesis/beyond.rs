@@ -11,10 +11,7 @@ use hustings_sim::{Seeds, Stream, Verb, Who, World};
 use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant};
 
 use super::super::budget::{Budget, Result, sample_of, seed_of};
-use super::super::evidence::{
-    Evidence, alike, all_below, all_true, average, averages, mean, mean_between, number,
-    share_above,
-};
+use super::super::evidence::{Evidence, averages, shown};
 use super::listening::{all_listened, listening};
 use super::thesis_fixture::{
     config, converge, group, group_of, held, instant, name_of, reestablished, time,
@@ -84,36 +81,25 @@ fn priority_drives_the_wake_up(budget: &Budget, evidence: &mut Evidence) -> Resu
             let (by_priority, mostly) = (driven(0.0)?, driven(0.1)?);
             let le_m = held(budget, runs, Variant::LeM, &model)?;
             let at = format!("N = {members}, {}", name_of(loss));
-            evidence.stated(
-                format!(
-                    "{at}: mean tmax if merit drives the wake-up, against LE-S at the same merit"
-                ),
-                all_below(&[blind.tmax], &[by_priority.tmax]),
-            );
-            evidence.stated(
-                "the same: mean messages",
-                all_below(&[blind.messages], &[by_priority.messages]),
-            );
-            evidence.ours(
-                "the same: mean tmax as of LE-M, which elects the first member to wake",
-                alike(&le_m.tmax, &by_priority.tmax),
-            );
-            evidence.ours(
-                "the same: mean messages as of LE-M",
-                alike(&le_m.messages, &by_priority.messages),
-            );
-            evidence.ours(
-                "with a tenth of the wake-up left to chance: mean tmax against LE-S",
-                all_below(&[blind.tmax], &[mostly.tmax]),
-            );
             evidence
-                .ours("the same: mean messages", all_below(&[blind.messages], &[mostly.messages]));
+                .stated(format!(
+                    "{at}: mean tmax if merit drives the wake-up, against LE-S at the same merit"
+                ))
+                .below(&blind.tmax, &by_priority.tmax)
+                .stated("the same: mean messages")
+                .below(&blind.messages, &by_priority.messages)
+                .ours("the same: mean tmax as of LE-M, which elects the first member to wake")
+                .alike(&le_m.tmax, &by_priority.tmax)
+                .ours("the same: mean messages as of LE-M")
+                .alike(&le_m.messages, &by_priority.messages)
+                .ours("with a tenth of the wake-up left to chance: mean tmax against LE-S")
+                .below(&blind.tmax, &mostly.tmax);
+            evidence.ours("the same: mean messages").below(&blind.messages, &mostly.messages);
+            let both = [&by_priority, &blind];
+            let [tmax, usual_tmax] = both.map(|it| shown(&it.tmax));
+            let [cost, usual_cost] = both.map(|it| shown(&it.messages));
             gist = format!(
-                "{at}, by merit: tmax {} for {}, messages {} for {}",
-                number(average(&by_priority.tmax)),
-                number(average(&blind.tmax)),
-                number(average(&by_priority.messages)),
-                number(average(&blind.messages))
+                "{at}, by merit: tmax {tmax} for {usual_tmax}, messages {cost} for {usual_cost}"
             );
         }
     }
@@ -141,35 +127,34 @@ fn byes(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         };
         let missed = after(Perturbation::LeaderDies, Repeat::Times(0))?;
         let told = after(Perturbation::LeaderLeaves, measured)?;
-        evidence.stated(
-            format!(
-                "N = 10, {}, T_L = {listen}: mean time until all agree again, byes by the loss measured against none",
+        evidence
+            .stated(format!(
+                "N = 10, {}, T_L = {listen}: mean time until all agree again, byes by the loss \
+                 measured against none",
                 name_of(loss)
-            ),
-            all_below(&[missed], &[told]),
-        );
+            ))
+            .below(&missed, &told);
         if loss == MulticastLoss::None {
-            evidence.ours("the same: E[t_s] + 2D", mean(0.7, &told));
-            gist = format!("bye: {} for {}", number(average(&told)), number(average(&missed)));
+            evidence.ours("the same: E[t_s] + 2D").mean(0.7, &told);
+            gist = format!("bye: {} for {}", shown(&told), shown(&missed));
         }
     }
     let fixed = repetitions(ASSUMED_LOSS, MISS);
     for loss in [ASSUMED_LOSS, 0.2, 0.4, 0.6] {
         let model = AnnounceModel::of_the_chapter(10, MulticastLoss::Uncorrelated(loss));
         let [missed, byes] = parting(budget, runs, measured, &model)?;
-        evidence.ours(
-            format!(
-                "N = 10, uncorrelated loss {loss}: fraction of listeners that miss all byes, {} of them on average",
-                number(average(&byes))
-            ),
-            mean_between(0.0, MISS, &missed),
-        );
+        evidence
+            .ours(format!(
+                "N = 10, uncorrelated loss {loss}: fraction of listeners that miss all byes, {} of \
+                 them on average",
+                shown(&byes)
+            ))
+            .mean_between(0.0, MISS, &missed);
         if loss > ASSUMED_LOSS {
             let [missed, _] = parting(budget, runs, Repeat::Times(fixed), &model)?;
-            evidence.ours(
-                format!("the same with {fixed} byes, enough for a loss of {ASSUMED_LOSS}"),
-                share_above(MISS, &missed),
-            );
+            evidence
+                .ours(format!("the same with {fixed} byes, enough for a loss of {ASSUMED_LOSS}"))
+                .share_above(MISS, &missed);
         }
     }
     Ok(gist)
@@ -220,37 +205,29 @@ fn queries(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     };
     let [waited, suppressed, asked] = ways.map(lesser);
     let (waited, suppressed, asked) = (waited?, suppressed?, asked?);
-    evidence.stated(
-        "N = 50, T_A = 10, no loss, a lesser joiner: mean time until it knows, query against announcement",
-        all_below(&[waited], &[asked]),
-    );
-    evidence.stated(
-        "the same: suppress-then-query against announcement",
-        all_below(&[waited], &[suppressed]),
-    );
+    evidence
+        .stated(
+            "N = 50, T_A = 10, no loss, a lesser joiner: mean time until it knows, query against \
+             announcement",
+        )
+        .below(&waited, &asked)
+        .stated("the same: suppress-then-query against announcement")
+        .below(&waited, &suppressed);
     let started = |joining| simultaneous_start(budget, runs / 3, with(joining), &model);
     let [announced, second, first] = ways.map(started);
     let (announced, second, first) = (announced?, second?, first?);
-    evidence.stated(
-        "all start at once: mean messages, suppress-then-query against query",
-        all_below(&[first.0], &[second.0]),
-    );
-    evidence.stated(
-        "the same: mean delay, query against suppress-then-query",
-        all_below(&[second.1], &[first.1]),
-    );
-    evidence.ours(
-        "the same: mean messages, no query at all against suppress-then-query",
-        all_below(&[second.0], &[announced.0]),
-    );
+    evidence
+        .stated("all start at once: mean messages, suppress-then-query against query")
+        .below(&first[0], &second[0])
+        .stated("the same: mean delay, query against suppress-then-query")
+        .below(&second[1], &first[1])
+        .ours("the same: mean messages, no query at all against suppress-then-query")
+        .below(&second[0], &announced[0]);
+    let [waited, suppressed, asked] = [&waited, &suppressed, &asked].map(shown);
     Ok(format!(
-        "lesser joiner {}, by suppress-then-query {}, by query {}, at a common start for {}, {}, {} messages",
-        number(average(&waited)),
-        number(average(&suppressed)),
-        number(average(&asked)),
-        number(average(&announced.0)),
-        number(average(&second.0)),
-        number(average(&first.0))
+        "lesser joiner {waited}, by suppress-then-query {suppressed}, by query {asked}, at a \
+         common start for {} messages",
+        averages(&[announced[0], second[0], first[0]])
     ))
 }
 
@@ -261,18 +238,15 @@ fn simultaneous_start(
     runs: u64,
     config: Config,
     model: &AnnounceModel,
-) -> Result<(Sample, Sample)> {
-    let [messages, delay] = budget.samples(runs, |seeds| {
+) -> Result<[Sample; 2]> {
+    budget.samples(runs, |seeds| {
         let mut world = group(config, model, seeds);
         // Short steps, so that later messages are not counted.
         converge(&mut world, time(model.delay));
         let end = world.trace().hearing().convergence();
-        [
-            world.tally().multicasts.iter().sum::<u64>() as f64,
-            end.map_or(f64::NAN, |end| end.delay.as_secs_f64()),
-        ]
-    })?;
-    Ok((messages, delay))
+        let messages: u64 = world.tally().multicasts.iter().sum();
+        [messages as f64, end.map_or(f64::NAN, |end| end.delay.as_secs_f64())]
+    })
 }
 
 /// Checks elections of several leaders at once.
@@ -297,19 +271,17 @@ fn several_leaders(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
             (agreed && stays, messages as f64)
         })?;
         let (agreed, messages): (Vec<bool>, Vec<f64>) = results.into_iter().unzip();
-        evidence.stated(
-            format!(
+        evidence
+            .stated(format!(
                 "N = 20, loss 0.4, number of leaders {leaders}: all learn exactly that number of \
                  best members, which alone continue, one announcement each in T_A"
-            ),
-            all_true(&agreed),
-        );
+            ))
+            .all_true(agreed);
         costs.push(sample_of(Kind::Number, messages));
     }
-    evidence.ours(
-        "the same: mean messages until then, 2 leaders against 1, 3 against 2",
-        all_below(&costs[1..], &costs[..2]),
-    );
+    evidence
+        .ours("the same: mean messages until then, 2 leaders against 1, 3 against 2")
+        .all_below(&costs[1..], &costs[..2]);
     Ok(format!("1, 2, 3 leaders: {} messages", averages(&costs)))
 }
 
@@ -332,13 +304,12 @@ fn listen_by_measured_loss(budget: &Budget, evidence: &mut Evidence) -> Result<(
         let fixed = listening(2.0, &model);
         let measured = Config { listen: Listen::Measured { miss: 1e-3 }, ..fixed };
         let astray = |config| all_listened(budget, runs, config, &model, 200.0);
-        evidence.stated(
-            format!(
-                "N = 10, uncorrelated loss {loss}: fraction of time in which any member misses \
-                 its leader, k by the loss measured against k = 2"
-            ),
-            all_below(&[astray(fixed)?.0], &[astray(measured)?.0]),
-        );
+        evidence
+            .stated(format!(
+                "N = 10, uncorrelated loss {loss}: fraction of time in which any member misses its \
+                 leader, k by the loss measured against k = 2"
+            ))
+            .all_below(&[astray(fixed)?.0], &[astray(measured)?.0]);
     }
     Ok(())
 }

@@ -5,18 +5,14 @@ use hustings_protocol::announce::{Config, Heartbeat, Listen};
 use hustings_sim::Seeds;
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_theory::announce::announcements::{listen_multiple, surplus_announcements};
-use hustings_theory::announce::messages::messages_until_heard;
 use hustings_theory::announce::reestablishment::{
     false_departure, inconsistent_fraction, inconsistent_fraction_of_any,
 };
 use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, printed};
 
 use super::super::budget::{Budget, Result, sample_of, seed_of};
-use super::super::evidence::{
-    Evidence, all_true, average, equal, estimated, list, mean, mean_between, means, number,
-    share_above,
-};
-use super::thesis_fixture::{all_held, config, converge, each, group, instant, on_paper, time};
+use super::super::evidence::{Evidence, average, estimated, list, number, shown};
+use super::thesis_fixture::{MESSAGES, Sweep, config, converge, group, instant, time};
 
 /// The time at which a group counts as settled. Measurements start then.
 const SETTLED: f64 = 50.0;
@@ -70,14 +66,11 @@ pub(super) fn l6(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let span = 400.0;
     let lossless = AnnounceModel::of_the_chapter(2, MulticastLoss::None);
     let (astray, spells) = all_listened(budget, runs, listening(0.6, &lossless), &lossless, span)?;
-    evidence.stated(
-        "no loss, T_L = 0.6 T_A: time astray after a false departure, T_A - T_L",
-        mean(printed::false_departure(&lossless, 0.6), &spells),
-    );
-    evidence.stated(
-        "the same: fraction of time astray, 1 - T_L/T_A",
-        mean(printed::inconsistent_fraction(&lossless, 0.6), &astray),
-    );
+    evidence
+        .stated("no loss, T_L = 0.6 T_A: time astray after a false departure, T_A - T_L")
+        .mean(printed::false_departure(&lossless, 0.6), &spells)
+        .stated("the same: fraction of time astray, 1 - T_L/T_A")
+        .mean(printed::inconsistent_fraction(&lossless, 0.6), &astray);
 
     let lossy = AnnounceModel::of_the_chapter(2, MulticastLoss::Correlated(0.4));
     let mut gist = String::new();
@@ -85,35 +78,32 @@ pub(super) fn l6(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         let (astray, spells) = all_listened(budget, runs, listening(listen, &lossy), &lossy, span)?;
         let delay = printed::false_departure(&lossy, listen);
         let fraction = printed::inconsistent_fraction(&lossy, listen);
-        evidence.stated(
-            format!("loss 0.4, T_L = {listen} T_A: time astray, T_A/(1-l) - T_L"),
-            mean(delay, &spells),
-        );
-        evidence.stated("the same: fraction of time astray", mean(fraction, &astray));
-        evidence.corrected(
-            format!("T_L = {listen} T_A: time astray given that the timer expired"),
-            mean(false_departure(&lossy, listen), &spells),
-        );
-        evidence.corrected(
-            "the same: fraction of time astray, l^k for T_L = k T_A",
-            mean(inconsistent_fraction(&lossy, listen), &astray),
-        );
+        evidence
+            .stated(format!("loss 0.4, T_L = {listen} T_A: time astray, T_A/(1-l) - T_L"))
+            .mean(delay, &spells);
+        evidence.stated("the same: fraction of time astray").mean(fraction, &astray);
+        evidence
+            .corrected(format!("T_L = {listen} T_A: time astray given that the timer expired"))
+            .mean(false_departure(&lossy, listen), &spells)
+            .corrected("the same: fraction of time astray, l^k for T_L = k T_A")
+            .mean(inconsistent_fraction(&lossy, listen), &astray);
         if gist.is_empty() {
+            let [spell, share] = [&spells, &astray].map(shown);
+            let [delay, fraction] = [delay, fraction].map(number);
             gist = format!(
-                "loss 0.4, T_L = 2 T_A: astray for {} at a time (printed {}), {} of all time (printed {})",
-                number(average(&spells)),
-                number(delay),
-                number(average(&astray)),
-                number(fraction)
+                "loss 0.4, T_L = 2 T_A: astray for {spell} at a time (printed {delay}), {share} of \
+                 all time (printed {fraction})"
             );
         }
     }
     let group = AnnounceModel::of_the_chapter(10, MulticastLoss::Uncorrelated(0.4));
     let (any, _) = all_listened(budget, runs, listening(4.0, &group), &group, span)?;
-    evidence.ours(
-        "N = 10, uncorrelated loss 0.4, T_L = 4 T_A: time in which any is astray, 1-(1-l^k)^(N-1)",
-        mean(inconsistent_fraction_of_any(&group, 4.0), &any),
-    );
+    evidence
+        .ours(
+            "N = 10, uncorrelated loss 0.4, T_L = 4 T_A: time in which any is astray, \
+             1-(1-l^k)^(N-1)",
+        )
+        .mean(inconsistent_fraction_of_any(&group, 4.0), &any);
     Ok(gist)
 }
 
@@ -128,28 +118,22 @@ pub(super) fn l12(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     };
     let to_the_letter = none_missed(Heartbeat::Ignored)?;
     let restarted = none_missed(Heartbeat::Restarts)?;
-    evidence.stated(
-        format!(
+    evidence
+        .stated(format!(
             "N = 10, no loss, T_L = {listen} T_A, line 6 as printed: runs in which no member \
              misses a live leader, over {span} T_A"
-        ),
-        all_true(&to_the_letter),
-    );
-    evidence.corrected(
-        "the same, if the leader's heartbeats restart the timer too: >= for >",
-        all_true(&restarted),
-    );
+        ))
+        .all_true(to_the_letter.iter().copied())
+        .corrected("the same, if the leader's heartbeats restart the timer too: >= for >")
+        .all_true(restarted.iter().copied());
     let (astray, spells) = all_listened(budget, runs, with(Heartbeat::Ignored), &model, span)?;
     // A timer set at one heartbeat expires after 2.5 T_A. The heartbeat at 3 T_A counts as a new
     // leader's.
-    evidence.ours(
-        "line 6 as printed: time astray until the next heartbeat, 3 T_A - T_L",
-        mean(3.0 - listen, &spells),
-    );
-    evidence.ours(
-        "the same: fraction of time astray, once in 3 T_A",
-        mean((3.0 - listen) / 3.0, &astray),
-    );
+    evidence
+        .ours("line 6 as printed: time astray until the next heartbeat, 3 T_A - T_L")
+        .mean(3.0 - listen, &spells)
+        .ours("the same: fraction of time astray, once in 3 T_A")
+        .mean((3.0 - listen) / 3.0, &astray);
     let missed = |runs: &[bool]| runs.iter().filter(|&&none_missed| !none_missed).count();
     Ok(format!(
         "as printed {} of {runs} groups miss a healthy leader, and are astray for {} of the time; \
@@ -164,7 +148,8 @@ pub(super) fn l19(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let repeating = announce_interval(budget, evidence)?;
     let astray = listen_interval(budget, evidence)?;
     Ok(format!(
-        "T_A = 1 < T_S + D: {} of elections repeat themselves; loss 0.4, T_L = T_A: astray for {} of the time",
+        "T_A = 1 < T_S + D: {} of elections repeat themselves; loss 0.4, T_L = T_A: astray for {} \
+         of the time",
         number(repeating),
         number(astray)
     ))
@@ -189,24 +174,19 @@ fn announce_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64> {
         })
     };
     let long_enough = repeats(&with(1.1))?;
-    evidence.stated(
-        format!(
-            "N = {members}, no loss, T_A = T_S + D: share of elections in which a member \
-                 announces itself twice"
-        ),
-        equal(&0.0, &average(&long_enough)),
-    );
-    let paper = repeats(&with(1.0))?;
     evidence
-        .stated("the same, T_A = T_S as in the chapter's own figures", share_above(0.0, &paper));
+        .stated(format!(
+            "N = {members}, no loss, T_A = T_S + D: share of elections in which a member announces \
+             itself twice"
+        ))
+        .equal(0.0, average(&long_enough));
+    let paper = repeats(&with(1.0))?;
+    evidence.stated("the same, T_A = T_S as in the chapter's own figures").share_above(0.0, &paper);
     let intervals = [0.25, 0.5, 1.0, 1.1, 2.0];
-    let models: Vec<AnnounceModel> = intervals.iter().map(|&interval| with(interval)).collect();
-    let held = all_held(budget, runs / 4, Variant::LeS, &models)?;
-    let expected = on_paper(|model| messages_until_heard(Variant::LeS, model), &models);
-    evidence.ours(
-        format!("the same, T_A = {}: mean messages", list(&intervals)),
-        means(&expected, &each(&held, |it| it.messages)),
-    );
+    let models = intervals.map(with);
+    let held = Sweep::hold(budget, runs / 4, Variant::LeS, &models)?;
+    let what = format!("the same, T_A = {}: mean messages", list(&intervals));
+    evidence.ours(what).computed(&held, MESSAGES);
     Ok(average(&paper))
 }
 
@@ -223,31 +203,30 @@ fn listen_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64> {
         let (astray, _) = all_listened(budget, runs, config, &pair, span)?;
         if multiple > lost && on_threshold.is_nan() {
             on_threshold = average(&astray);
-            evidence.stated(
-                format!(
-                    "one listener, loss 0.4, T_L = {multiple} T_A, above the {} T_A that are lost on average: \
-                     fraction of time astray",
+            evidence
+                .stated(format!(
+                    "one listener, loss 0.4, T_L = {multiple} T_A, above the {} T_A that are lost \
+                     on average: fraction of time astray",
                     number(lost)
-                ),
-                mean(0.0, &astray),
-            );
+                ))
+                .mean(0.0, &astray);
         }
-        evidence.corrected(
-            format!("one listener, loss 0.4, T_L = {multiple} T_A: fraction of time astray, l^k"),
-            mean(inconsistent_fraction(&pair, multiple), &astray),
-        );
+        evidence
+            .corrected(format!(
+                "one listener, loss 0.4, T_L = {multiple} T_A: fraction of time astray, l^k"
+            ))
+            .mean(inconsistent_fraction(&pair, multiple), &astray);
     }
     let group = AnnounceModel::of_the_chapter(10, loss);
     let chance = 0.01;
     let multiple = f64::from(listen_multiple(loss, group.receivers(), chance));
     let (astray, _) = all_listened(budget, runs, listening(multiple, &group), &group, span)?;
-    evidence.corrected(
-        format!(
+    evidence
+        .corrected(format!(
             "N = 10, loss 0.4, k = {multiple}, the least with 1-(1-l^k)^(N-1) <= {chance}: \
              fraction of time in which any member is astray"
-        ),
-        mean(inconsistent_fraction_of_any(&group, multiple), &astray),
-    );
-    evidence.ours("the same: at most the chance wanted", mean_between(0.0, chance, &astray));
+        ))
+        .mean(inconsistent_fraction_of_any(&group, multiple), &astray);
+    evidence.ours("the same: at most the chance wanted").mean_between(0.0, chance, &astray);
     Ok(on_threshold)
 }

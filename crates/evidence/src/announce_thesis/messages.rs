@@ -1,30 +1,14 @@
 //! L8, L9, L11 and L18: the cost of an election in messages.
 
-use hustings_sim::statistics::Sample;
 use hustings_theory::announce::messages::{first_round_messages, messages_until_heard};
 use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, Wake, printed, recurrence};
 
 use super::super::budget::{Budget, Result};
-use super::super::evidence::{
-    Evidence, all_below, average, averages, between, equal, estimated, list, mean, mean_between,
-    means, number, numbers,
-};
+use super::super::evidence::{Evidence, averages, estimated, list, number, numbers, shown};
 use super::printed_rounds::PrintedRounds;
-use super::thesis_fixture::{AnnounceResults, all_held, each, held, models, on_paper};
+use super::thesis_fixture::{FIRST_MESSAGES, MESSAGES, Sweep, TMAX, held, models};
 
 const LE_S: Variant = Variant::LeS;
-
-fn first_round(models: &[AnnounceModel]) -> Vec<f64> {
-    on_paper(|model| first_round_messages(LE_S, model), models)
-}
-
-fn until_heard(models: &[AnnounceModel]) -> Vec<f64> {
-    on_paper(|model| messages_until_heard(LE_S, model), models)
-}
-
-fn messages(held: &[AnnounceResults]) -> Vec<Sample> {
-    each(held, |it| it.messages)
-}
 
 pub(super) fn l8(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u64] = budget.choose(&[2, 10, 100], &[2, 10, 100, 500]);
@@ -36,25 +20,23 @@ pub(super) fn l8(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
             ..AnnounceModel::of_the_chapter(members, MulticastLoss::None)
         };
         let models: Vec<AnnounceModel> = sizes.iter().map(model).collect();
-        let held = all_held(budget, runs, LE_S, &models)?;
-        let expected = first_round(&models);
-        let measured = each(&held, |it| it.first_messages);
+        let held = Sweep::hold(budget, runs, LE_S, &models)?;
         if delay == 0.1 {
             gist = format!(
                 "D = 0.1, N = {}: {}; the integral gives {}",
                 list(sizes),
-                averages(&measured),
-                numbers(&expected)
+                averages(&held.measured(FIRST_MESSAGES)),
+                numbers(&held.computed(FIRST_MESSAGES))
             );
         }
-        evidence.stated(
-            format!("D = {delay} T_S, N = {}: mean messages of the first round", list(sizes)),
-            means(&expected, &measured),
-        );
-        evidence.ours(
-            "the same: mean messages until all have heard the leader",
-            means(&until_heard(&models), &messages(&held)),
-        );
+        evidence
+            .stated(format!(
+                "D = {delay} T_S, N = {}: mean messages of the first round",
+                list(sizes)
+            ))
+            .computed(&held, FIRST_MESSAGES)
+            .ours("the same: mean messages until all have heard the leader")
+            .computed(&held, MESSAGES);
     }
     Ok(gist)
 }
@@ -62,32 +44,22 @@ pub(super) fn l8(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
 pub(super) fn l9(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u64] = budget.choose(&[2, 10, 100], &[2, 10, 100, 500]);
     let runs = budget.choose(300, 3_000);
-    let models = models(sizes, MulticastLoss::Correlated(0.4));
-    let held = all_held(budget, runs, LE_S, &models)?;
-    let measured = each(&held, |it| it.first_messages);
-    let as_printed = on_paper(printed::first_round_messages_of_le_s, &models);
-    let corrected = first_round(&models);
+    let held = Sweep::hold(budget, runs, LE_S, &models(sizes, MulticastLoss::Correlated(0.4)))?;
+    let measured = held.measured(FIRST_MESSAGES);
+    let as_printed = held.by(printed::first_round_messages_of_le_s);
+    let corrected = held.computed(FIRST_MESSAGES);
     let ns = list(sizes);
-    evidence.stated(
-        format!("loss 0.4, N = {ns}: mean messages of the first round, as printed"),
-        means(&as_printed, &measured),
-    );
-    evidence.corrected(
-        "the same, 1/(1-l) with the integral and not with N P(D)",
-        means(&corrected, &measured),
-    );
-    evidence.ours(
-        "the same: mean messages of all rounds until all have heard the leader",
-        means(&until_heard(&models), &messages(&held)),
-    );
+    evidence
+        .stated(format!("loss 0.4, N = {ns}: mean messages of the first round, as printed"))
+        .means(&as_printed, &measured)
+        .corrected("the same, 1/(1-l) with the integral and not with N P(D)")
+        .means(&corrected, &measured)
+        .ours("the same: mean messages of all rounds until all have heard the leader")
+        .computed(&held, MESSAGES);
     let last = sizes.len() - 1;
-    Ok(format!(
-        "N = {}: {}; printed {}, corrected {}",
-        sizes[last],
-        estimated(&measured[last]),
-        number(as_printed[last]),
-        number(corrected[last])
-    ))
+    let [printed, exactly] = [as_printed[last], corrected[last]].map(number);
+    let (largest, measured) = (sizes[last], estimated(&measured[last]));
+    Ok(format!("N = {largest}: {measured}; printed {printed}, corrected {exactly}"))
 }
 
 pub(super) fn l11(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
@@ -101,39 +73,39 @@ pub(super) fn l11(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         };
         let measured = held(budget, runs, LE_S, &pair)?.messages;
         let as_printed = PrintedRounds::new(2, loss).expected_messages();
-        evidence.stated(
-            format!("N = 2, D = 0, loss {loss}: mean messages until convergence, the final sum"),
-            mean(as_printed, &measured),
-        );
+        evidence
+            .stated(format!(
+                "N = 2, D = 0, loss {loss}: mean messages until convergence, the final sum"
+            ))
+            .mean(as_printed, &measured);
         let exact = 2.0 / (1.0 - loss) - 0.5;
-        evidence.ours("the same: 2/(1-l) - 1/2", mean(exact, &measured));
+        evidence.ours("the same: 2/(1-l) - 1/2").mean(exact, &measured);
         if loss == 0.4 {
-            gist = format!(
-                "N = 2, loss 0.4: {}, exactly {}; printed {}",
-                number(average(&measured)),
-                number(exact),
-                number(as_printed)
-            );
+            let [exactly, printed] = [exact, as_printed].map(number);
+            let measured = shown(&measured);
+            gist = format!("N = 2, loss 0.4: {measured}, exactly {exactly}; printed {printed}");
         }
     }
     let rounds = PrintedRounds::new(5, 0.4);
     for round in 1..=3 {
-        evidence.stated(
-            format!("N = 5, loss 0.4, round {round}: the Q(i, N, r) of a round add up to 1"),
-            between(1.0 - 1e-9, 1.0 + 1e-9, rounds.total(round)),
-        );
+        evidence
+            .stated(format!(
+                "N = 5, loss 0.4, round {round}: the Q(i, N, r) of a round add up to 1"
+            ))
+            .between(1.0 - 1e-9, 1.0 + 1e-9, rounds.total(round));
     }
     let of_two = recurrence::law_of_messages(2, 0.4)[2];
-    evidence.stated(
-        "loss 0.4: Q(2, 2) of the recurrence and Q(2, 2, 1) = l are one number",
-        between(of_two - 1e-9, of_two + 1e-9, PrintedRounds::new(2, 0.4).chance(2, 1)),
-    );
+    evidence
+        .stated("loss 0.4: Q(2, 2) of the recurrence and Q(2, 2, 1) = l are one number")
+        .between(of_two - 1e-9, of_two + 1e-9, PrintedRounds::new(2, 0.4).chance(2, 1));
     let alone = PrintedRounds::new(1, 0.4);
     let announced: f64 = (1..=100).map(|round| alone.chance(1, round)).sum();
-    evidence.ours(
-        "one process, Q(1, 1, r) = 1: messages expected of 100 rounds, and no limit to their sum",
-        equal(&100.0, &announced),
-    );
+    evidence
+        .ours(
+            "one process, Q(1, 1, r) = 1: messages expected of 100 rounds, and no limit to their \
+             sum",
+        )
+        .equal(100.0, announced);
     table(budget, evidence)?;
     Ok(gist)
 }
@@ -144,14 +116,15 @@ fn table(budget: &Budget, evidence: &mut Evidence) -> Result<()> {
     for &members in sizes {
         let model = at_scale(members, MulticastLoss::Uncorrelated(SCALE_LOSS));
         let measured = held(budget, runs_at_scale(budget, members), LE_S, &model)?.messages;
-        let least = until_heard(&[at_scale(members, MulticastLoss::Correlated(SCALE_LOSS))])[0];
-        evidence.ours(
-            format!(
-                "N = {members}, D = T_S/1000, loss {SCALE_LOSS} for each receiver: mean messages until all have \
-                 heard the leader; no fewer than with correlated loss, and not half as many again"
-            ),
-            mean_between(least, 1.5 * least, &measured),
-        );
+        let shared = at_scale(members, MulticastLoss::Correlated(SCALE_LOSS));
+        let least = messages_until_heard(LE_S, &shared).unwrap_or(f64::NAN);
+        evidence
+            .ours(format!(
+                "N = {members}, D = T_S/1000, loss {SCALE_LOSS} for each receiver: mean messages \
+                 until all have heard the leader; no fewer than with correlated loss, and not half \
+                 as many again"
+            ))
+            .mean_between(least, 1.5 * least, &measured);
     }
     Ok(())
 }
@@ -184,48 +157,44 @@ pub(super) fn l18(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     };
     let exponential = Wake::Exponential { rate: 10.0 };
     let cheaper = |&members: &u64| {
-        let of = |wake| first_round(&[with(wake, members)])[0];
+        let of = |wake| first_round_messages(LE_S, &with(wake, members));
         of(exponential) < of(Wake::Uniform)
     };
     let crossing = (2..=1_000).find(cheaper);
     let sizes: &[u64] = budget.choose(&[10, 200], &[10, 100, 200, 500]);
-    let models =
-        |wake| sizes.iter().map(|&members| with(wake, members)).collect::<Vec<AnnounceModel>>();
-    let of = |wake| all_held(budget, runs, LE_S, &models(wake));
+    let of = |wake| {
+        let models = sizes.iter().map(|&members| with(wake, members));
+        Sweep::hold(budget, runs, LE_S, &models.collect::<Vec<_>>())
+    };
     let (uniform, late) = (of(Wake::Uniform)?, of(exponential)?);
+    let (messages, fewer) = (uniform.measured(MESSAGES), late.measured(MESSAGES));
     let ns = list(&sizes[1..]);
-    evidence.stated(
-        format!("no loss, N = {ns}: mean messages, exponential (rate 10) against uniform wake-up"),
-        all_below(&messages(&uniform[1..]), &messages(&late[1..])),
-    );
-    evidence.ours(
-        "N = 10: the other way round",
-        all_below(&messages(&late[..1]), &messages(&uniform[..1])),
-    );
-    evidence.ours(
-        "on paper: the least N from which exponential wake-up is cheaper in the first round",
-        between(40.0, 60.0, crossing.map_or(f64::NAN, |members| members as f64)),
-    );
-    for (name, wake, held) in
-        [("uniform", Wake::Uniform, &uniform), ("exponential", exponential, &late)]
-    {
-        evidence.ours(
-            format!("{name} wake-up, N = {}: mean messages, on paper", list(sizes)),
-            means(&until_heard(&models(wake)), &messages(held)),
-        );
+    evidence
+        .stated(format!(
+            "no loss, N = {ns}: mean messages, exponential (rate 10) against uniform wake-up"
+        ))
+        .all_below(&messages[1..], &fewer[1..]);
+    evidence.ours("N = 10: the other way round").all_below(&fewer[..1], &messages[..1]);
+    evidence
+        .ours("on paper: the least N from which exponential wake-up is cheaper in the first round")
+        .between(40.0, 60.0, crossing.map_or(f64::NAN, |members| members as f64));
+    for (name, held) in [("uniform", &uniform), ("exponential", &late)] {
+        evidence
+            .ours(format!("{name} wake-up, N = {}: mean messages, on paper", list(sizes)))
+            .computed(held, MESSAGES);
     }
-    evidence.ours(
-        "N = 10 and more: the price is time, mean tmax of uniform against exponential wake-up",
-        all_below(&each(&late, |it| it.tmax), &each(&uniform, |it| it.tmax)),
-    );
-    let last = sizes.len() - 1;
+    evidence
+        .ours(
+            "N = 10 and more: the price is time, mean tmax of uniform against exponential wake-up",
+        )
+        .less(&uniform, &late, TMAX);
+    let both = [late.last(), uniform.last()];
+    let [cost, usual_cost] = both.map(|held| shown(&held.messages));
+    let [tmax, usual_tmax] = both.map(|held| shown(&held.tmax));
     Ok(format!(
-        "N = {}: {} messages instead of {}, at tmax {} instead of {}; cheaper from N = {} on",
-        sizes[last],
-        number(average(&late[last].messages)),
-        number(average(&uniform[last].messages)),
-        number(average(&late[last].tmax)),
-        number(average(&uniform[last].tmax)),
-        crossing.map_or_else(|| "no".to_owned(), |members| members.to_string())
+        "N = {}: {cost} messages instead of {usual_cost}, at tmax {tmax} instead of {usual_tmax}; \
+         cheaper from N = {} on",
+        sizes[sizes.len() - 1],
+        crossing.map_or("no".to_owned(), |members| members.to_string())
     ))
 }

@@ -7,7 +7,7 @@ use hustings_theory::announce::reestablishment::{greater_joiner, leader_departur
 use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, printed};
 
 use super::super::budget::{Budget, Result};
-use super::super::evidence::{Evidence, average, mean, number};
+use super::super::evidence::{Evidence, number, shown};
 use super::thesis_fixture::{config, name_of, reestablished, time};
 
 const LOSS: f64 = 0.4;
@@ -36,30 +36,23 @@ pub(super) fn l5(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
             // The leader leaves at a uniformly random time of an interval.
             let departed = model.announce_interval / 2.0;
             let as_printed = printed::leader_departure(&model, LISTEN, departed);
-            evidence.stated(
-                format!("N = {members}, T_L = {LISTEN}, {name}: T_L + 2D + E[t_s] - E[t_d]"),
-                mean(as_printed, &measured),
-            );
+            evidence
+                .stated(format!(
+                    "N = {members}, T_L = {LISTEN}, {name}: T_L + 2D + E[t_s] - E[t_d]"
+                ))
+                .mean(as_printed, &measured);
             let corrected = leader_departure(Variant::LeS, &model, LISTEN, departed);
-            evidence.corrected(
-                format!("N = {members}, {name}: the same, longer for uncorrelated loss"),
-                mean(corrected.unwrap_or(f64::NAN), &measured),
-            );
+            evidence
+                .corrected(format!("N = {members}, {name}: the same, longer for uncorrelated loss"))
+                .mean(corrected.unwrap_or(f64::NAN), &measured);
             if members == sizes[0] {
-                gist.push(format!("{name} {}", number(average(&measured))));
+                gist.push(format!("{name} {}", shown(&measured)));
             }
         }
     }
-    Ok(format!(
-        "N = {}, printed {} for all: {}",
-        sizes[0],
-        number(printed::leader_departure(
-            &AnnounceModel::of_the_chapter(sizes[0], MulticastLoss::None),
-            LISTEN,
-            0.5
-        )),
-        gist.join(", ")
-    ))
+    let first = AnnounceModel::of_the_chapter(sizes[0], MulticastLoss::None);
+    let printed = number(printed::leader_departure(&first, LISTEN, 0.5));
+    Ok(format!("N = {}, printed {printed} for all: {}", sizes[0], gist.join(", ")))
 }
 
 pub(super) fn l7(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
@@ -75,44 +68,37 @@ pub(super) fn l7(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         for loss in [MulticastLoss::None, MulticastLoss::Correlated(LOSS)] {
             let name = name_of(loss);
             let (model, greater) = joined(algorithm, loss, Perturbation::GreaterJoins)?;
-            evidence.stated(
-                format!(
+            evidence
+                .stated(format!(
                     "{le}, N = {members} with the joiner, {name}: a greater one, as at the start"
-                ),
-                mean(greater_joiner(algorithm, &model).unwrap_or(f64::NAN), &greater),
-            );
+                ))
+                .mean(greater_joiner(algorithm, &model).unwrap_or(f64::NAN), &greater);
             let (model, lesser) = joined(algorithm, loss, Perturbation::LesserJoins)?;
-            evidence.stated(
-                format!("{le}, {name}: a lesser one, T_A/2 and T_A for each announcement lost"),
-                mean(lesser_joiner(&model), &lesser),
-            );
+            evidence
+                .stated(format!(
+                    "{le}, {name}: a lesser one, T_A/2 and T_A for each announcement lost"
+                ))
+                .mean(lesser_joiner(&model), &lesser);
         }
     }
     let loss = MulticastLoss::Uncorrelated(LOSS);
     let (model, greater) = joined(Variant::LeS, loss, Perturbation::GreaterJoins)?;
     let (_, lesser) = joined(Variant::LeS, loss, Perturbation::LesserJoins)?;
     let corrected = greater_joiner(Variant::LeS, &model).unwrap_or(f64::NAN);
-    evidence.stated(
-        "LE-S, uncorrelated loss 0.4: a greater one, as printed",
-        mean(printed::greater_joiner(&model), &greater),
-    );
-    evidence.corrected(
-        "the same, one T_A less: the sum counts attempts, not losses",
-        mean(corrected, &greater),
-    );
-    evidence.stated(
-        "LE-S, uncorrelated loss 0.4: a lesser one, as printed",
-        mean(printed::lesser_joiner(&model), &lesser),
-    );
-    evidence.corrected(
-        "the same for the one receiver that must hear it: T_A/2 + T_A l/(1-l)",
-        mean(lesser_joiner(&model), &lesser),
-    );
+    evidence
+        .stated("LE-S, uncorrelated loss 0.4: a greater one, as printed")
+        .mean(printed::greater_joiner(&model), &greater)
+        .corrected("the same, one T_A less: the sum counts attempts, not losses")
+        .mean(corrected, &greater)
+        .stated("LE-S, uncorrelated loss 0.4: a lesser one, as printed")
+        .mean(printed::lesser_joiner(&model), &lesser)
+        .corrected("the same for the one receiver that must hear it: T_A/2 + T_A l/(1-l)")
+        .mean(lesser_joiner(&model), &lesser);
+    let [took, took_lesser] = [&greater, &lesser].map(shown);
+    let [printed, printed_lesser] =
+        [printed::greater_joiner(&model), printed::lesser_joiner(&model)].map(number);
     Ok(format!(
-        "uncorrelated, N = {members}: greater {} (printed {}), lesser {} (printed {}); the rest as printed",
-        number(average(&greater)),
-        number(printed::greater_joiner(&model)),
-        number(average(&lesser)),
-        number(printed::lesser_joiner(&model)),
+        "uncorrelated, N = {members}: greater {took} (printed {printed}), lesser {took_lesser} \
+         (printed {printed_lesser}); the rest as printed"
     ))
 }

@@ -3,26 +3,27 @@
 //!
 //! The guide shows the figures of the choice: they are the same with and without `--quick`.
 
-use hustings_sim::statistics::Sample;
-use hustings_theory::announce::delay::{
-    airtime_for_loss, last_send, last_send_of_first_round, leadership_delay,
-    loss_that_slows_al_to_le_s,
-};
+use hustings_theory::announce::delay::{airtime_for_loss, last_send, loss_that_slows_al_to_le_s};
 use hustings_theory::announce::messages::messages_until_heard;
 use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, printed};
 
 use super::super::FigureSpec;
 use super::super::budget::{Budget, Result};
-use super::super::figure::{Axis, Corner, Panel, Point, Series};
+use super::super::figure::{Axis, Corner, Frame, Panel, Point, Series};
 use super::comparison::with_collisions;
 use super::messages::{SCALE_LOSS, at_scale, runs_at_scale};
-use super::thesis_fixture::{AnnounceResults, held};
+use super::thesis_fixture::{DELAY, FIRST_ENDED, MESSAGES, Measure, TMAX, held};
 
 const LOSS: f64 = 0.4;
 const CORRELATED: MulticastLoss = MulticastLoss::Correlated(LOSS);
 const UNCORRELATED: MulticastLoss = MulticastLoss::Uncorrelated(LOSS);
 
 const MEMBERS: Axis = Axis::linear("members N");
+const SIZES: Axis = Axis::logarithmic("members N");
+const MEAN_TMAX: Axis = Axis::linear(TMAX.label);
+const T_S: Axis = Axis::logarithmic("suppress interval T_S, in T_A");
+const FIRST_ROUND: Axis = Axis::linear(FIRST_ENDED.label);
+const COST: Axis = Axis::logarithmic("mean messages until all have heard the leader");
 
 pub(super) const FIGURES: &[FigureSpec] = &[
     FigureSpec {
@@ -33,22 +34,18 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                       1000 up to N = 100 and 100 beyond, with 95 % confidence bands; lines: our corrected \
                       theory, where there is a formula.",
             title: "LE-S and SUP without loss: tmax",
-            x: MEMBERS,
-            y: Measure::Tmax.axis(),
-            legend: Corner::MiddleRight,
+            frame: Frame { x: MEMBERS, y: MEAN_TMAX, legend: Corner::MiddleRight },
         }],
-        draw: |budget| Ok(vec![against_members(budget, Measure::Tmax, &WITHOUT_LOSS)?]),
+        draw: |budget| Ok(vec![against_members(budget, TMAX, &WITHOUT_LOSS)?]),
     },
     FigureSpec {
         panels: &[Panel {
             name: "L-figure-5-7",
             caption: "Figure 5.7: messages without loss.",
             title: "LE-S and SUP without loss: messages",
-            x: MEMBERS,
-            y: Measure::Messages.axis(),
-            legend: Corner::UpperLeft,
+            frame: Frame { x: MEMBERS, y: Axis::linear(MESSAGES.label), legend: Corner::UpperLeft },
         }],
-        draw: |budget| Ok(vec![against_members(budget, Measure::Messages, &WITHOUT_LOSS)?]),
+        draw: |budget| Ok(vec![against_members(budget, MESSAGES, &WITHOUT_LOSS)?]),
     },
     FigureSpec {
         panels: &[Panel {
@@ -56,9 +53,7 @@ pub(super) const FIGURES: &[FigureSpec] = &[
             caption: "Figure 5.8: tmax with a loss of 0.4, correlated and uncorrelated. Of LE-S with uncorrelated \
                       loss also what the printed formula gives.",
             title: "LE-S and SUP, loss 0.4: tmax",
-            x: MEMBERS,
-            y: Measure::Tmax.axis(),
-            legend: Corner::MiddleRight,
+            frame: Frame { x: MEMBERS, y: MEAN_TMAX, legend: Corner::MiddleRight },
         }],
         draw: figure_5_8,
     },
@@ -67,22 +62,18 @@ pub(super) const FIGURES: &[FigureSpec] = &[
             name: "L-figure-5-9",
             caption: "Figure 5.9: messages with a loss of 0.4, correlated and uncorrelated.",
             title: "LE-S and SUP, loss 0.4: messages",
-            x: MEMBERS,
-            y: Measure::Messages.axis(),
-            legend: Corner::UpperLeft,
+            frame: Frame { x: MEMBERS, y: Axis::linear(MESSAGES.label), legend: Corner::UpperLeft },
         }],
-        draw: |budget| Ok(vec![against_members(budget, Measure::Messages, &WITH_LOSS)?]),
+        draw: |budget| Ok(vec![against_members(budget, MESSAGES, &WITH_LOSS)?]),
     },
     FigureSpec {
         panels: &[Panel {
             name: "L-figure-5-10",
             caption: "Figure 5.10: tmax of LE-S with correlated loss does not depend on N.",
             title: "LE-S, correlated loss: tmax",
-            x: MEMBERS,
-            y: Axis::roomy(Measure::Tmax.label()),
-            legend: Corner::UpperRight,
+            frame: Frame { x: MEMBERS, y: Axis::roomy(TMAX.label), legend: Corner::UpperRight },
         }],
-        draw: |budget| Ok(vec![against_members(budget, Measure::Tmax, &BY_LOSS)?]),
+        draw: |budget| Ok(vec![against_members(budget, TMAX, &BY_LOSS)?]),
     },
     FigureSpec {
         panels: &[Panel {
@@ -91,9 +82,7 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                       would make them: AL's messages lasting long enough to collide, so that both are equal at \
                       N = 200.",
             title: "LE-S and AL, uncorrelated loss 0.4: tmax",
-            x: MEMBERS,
-            y: Measure::Tmax.axis(),
-            legend: Corner::LowerRight,
+            frame: Frame { x: MEMBERS, y: MEAN_TMAX, legend: Corner::LowerRight },
         }],
         draw: figure_5_11,
     },
@@ -103,22 +92,18 @@ pub(super) const FIGURES: &[FigureSpec] = &[
             caption: "Figure 5.12: when the last member that announces itself at its wake-up does so, loss 0.4. \
                       LE-M and SUP lie on each other.",
             title: "First round of LE-S, LE-M and SUP, uncorrelated loss 0.4",
-            x: MEMBERS,
-            y: Measure::FirstRoundEnd.axis(),
-            legend: Corner::MiddleRight,
+            frame: Frame { x: MEMBERS, y: FIRST_ROUND, legend: Corner::MiddleRight },
         }],
-        draw: |budget| Ok(vec![against_members(budget, Measure::FirstRoundEnd, &BY_CRITERION)?]),
+        draw: |budget| Ok(vec![against_members(budget, FIRST_ENDED, &BY_CRITERION)?]),
     },
     FigureSpec {
         panels: &[Panel {
             name: "L-figure-5-13",
             caption: "Figure 5.13: tmax by criterion, loss 0.4.",
             title: "LE-S, LE-M and SUP, uncorrelated loss 0.4: tmax",
-            x: MEMBERS,
-            y: Measure::Tmax.axis(),
-            legend: Corner::MiddleRight,
+            frame: Frame { x: MEMBERS, y: MEAN_TMAX, legend: Corner::MiddleRight },
         }],
-        draw: |budget| Ok(vec![against_members(budget, Measure::Tmax, &BY_CRITERION)?]),
+        draw: |budget| Ok(vec![against_members(budget, TMAX, &BY_CRITERION)?]),
     },
     FigureSpec {
         panels: &[Panel {
@@ -127,9 +112,7 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                       T_A = 1 s, D = 1 ms. A member that wakes within D of the first cannot have \
                       heard it: that part grows with N, the rest like ln N.",
             title: "Messages of LE-S, loss 0.1, D = T_S/1000",
-            x: Axis::logarithmic("members N"),
-            y: Axis::logarithmic("mean messages until all have heard the leader"),
-            legend: Corner::UpperLeft,
+            frame: Frame { x: SIZES, y: COST, legend: Corner::UpperLeft },
         }],
         draw: |budget| Ok(vec![scale(budget)?]),
     },
@@ -140,77 +123,29 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                       figures, T_S = T_A = 1 s unless said otherwise, D = 1 ms, uncorrelated loss 0.1, means of \
                       100 elections.",
             title: "Messages of LE-A, LE-S and LE-M, loss 0.1",
-            x: Axis::logarithmic("members N"),
-            y: Axis::logarithmic("mean messages until all have heard the leader"),
-            legend: Corner::UpperLeft,
+            frame: Frame { x: SIZES, y: COST, legend: Corner::UpperLeft },
         }],
-        draw: |budget| Ok(vec![choice_by_size(budget, Measure::Messages)?]),
+        draw: |budget| Ok(vec![choice_by_size(budget, MESSAGES)?]),
     },
     FigureSpec {
         panels: &[Panel {
             name: "L-choice-delay",
             caption: "Which to choose: the time until all have heard the leader.",
             title: "Delay of LE-A, LE-S and LE-M, loss 0.1",
-            x: Axis::logarithmic("members N"),
-            y: Measure::Delay.axis(),
-            legend: Corner::LowerRight,
+            frame: Frame { x: SIZES, y: Axis::linear(DELAY.label), legend: Corner::LowerRight },
         }],
-        draw: |budget| Ok(vec![choice_by_size(budget, Measure::Delay)?]),
+        draw: |budget| Ok(vec![choice_by_size(budget, DELAY)?]),
     },
     FigureSpec {
         panels: &[Panel {
             name: "L-choice-interval",
             caption: "Which T_S to choose: announcements in a group of 500.",
             title: "Messages by T_S, N = 500, loss 0.1",
-            x: Axis::logarithmic("suppress interval T_S, in T_A"),
-            y: Axis::logarithmic("mean messages until all have heard the leader"),
-            legend: Corner::MiddleRight,
+            frame: Frame { x: T_S, y: COST, legend: Corner::MiddleRight },
         }],
         draw: |budget| Ok(vec![choice_by_interval(budget)?]),
     },
 ];
-
-/// The measure on the y axis.
-#[derive(Clone, Copy)]
-enum Measure {
-    Tmax,
-    Delay,
-    Messages,
-    FirstRoundEnd,
-}
-
-impl Measure {
-    fn of(self, held: &AnnounceResults) -> Sample {
-        match self {
-            Self::Tmax => held.tmax,
-            Self::Delay => held.delay,
-            Self::Messages => held.messages,
-            Self::FirstRoundEnd => held.first_ended,
-        }
-    }
-
-    fn on_paper(self, algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
-        match self {
-            Self::Tmax => last_send(algorithm, model),
-            Self::Delay => leadership_delay(algorithm, model),
-            Self::Messages => messages_until_heard(algorithm, model),
-            Self::FirstRoundEnd => last_send_of_first_round(algorithm, model),
-        }
-    }
-
-    const fn axis(self) -> Axis {
-        Axis::linear(self.label())
-    }
-
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Tmax => "mean tmax, in T_S",
-            Self::Delay => "mean time until all have heard the leader, in T_A",
-            Self::Messages => "mean messages",
-            Self::FirstRoundEnd => "mean time of the last first-round message, in T_S",
-        }
-    }
-}
 
 /// An algorithm under one loss, with its label.
 type Curve = (&'static str, Variant, MulticastLoss);
@@ -239,10 +174,10 @@ fn curve(
     let mut points = Vec::new();
     for (x, model) in places {
         let held = held(budget, runs(model), algorithm, model)?;
-        points.extend(Point::of(*x, &measure.of(&held)));
+        points.extend(Point::of(*x, &(measure.of)(&held)));
     }
     let on_paper =
-        |(x, model): &(f64, AnnounceModel)| Some((*x, measure.on_paper(algorithm, model)?));
+        |(x, model): &(f64, AnnounceModel)| Some((*x, (measure.on_paper)(algorithm, model)?));
     // Two members may have a formula where more have none. A line needs a value at every place.
     let line: Option<Vec<(f64, f64)>> = places.iter().map(on_paper).collect();
     Ok(Series::new(label, line.unwrap_or_default(), points))
@@ -297,7 +232,7 @@ const BY_CRITERION: [Curve; 3] = [
 ];
 
 fn figure_5_8(budget: &Budget) -> Result<Vec<Vec<Series>>> {
-    let mut series = against_members(budget, Measure::Tmax, &WITH_LOSS)?;
+    let mut series = against_members(budget, TMAX, &WITH_LOSS)?;
     let label = "LE-S, uncorrelated loss, as printed";
     series.push(line(label, sizes(budget), with_uncorrelated_loss, |model| {
         Some(printed::leadership_delay(Variant::LeS, model)? - model.delay)
@@ -306,7 +241,7 @@ fn figure_5_8(budget: &Budget) -> Result<Vec<Vec<Series>>> {
 }
 
 fn figure_5_11(budget: &Budget) -> Result<Vec<Vec<Series>>> {
-    let mut series = against_members(budget, Measure::Tmax, &WITH_AL)?;
+    let mut series = against_members(budget, TMAX, &WITH_AL)?;
     let crossing = with_uncorrelated_loss(200);
     let airtime = airtime_for_loss(&crossing, loss_that_slows_al_to_le_s(&crossing));
     let label = "AL, if its messages collide";
@@ -358,7 +293,7 @@ fn choice_by_interval(budget: &Budget) -> Result<Vec<Series>> {
     });
     let on_paper =
         |(x, model): &(f64, AnnounceModel)| Some((*x, messages_until_heard(Variant::LeA, model)?));
-    let curve = |label| curve(budget, Measure::Messages, label, &places, |_| RUNS_OF_CHOICE);
+    let curve = |label| curve(budget, MESSAGES, label, &places, |_| RUNS_OF_CHOICE);
     let at_once = Series::line("LE-A: no T_S", places.iter().filter_map(on_paper).collect());
     Ok(vec![at_once, curve(LE_S)?, curve(LE_M)?])
 }

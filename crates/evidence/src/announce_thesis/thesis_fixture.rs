@@ -10,9 +10,12 @@ use hustings_sim::statistics::Sample;
 use hustings_sim::{
     Boot, Delay, Detection, LossModel, Network, Seeds, Setup, Stream, Verb, Who, World,
 };
+use hustings_theory::announce::delay::{last_send, last_send_of_first_round, leadership_delay};
+use hustings_theory::announce::messages::{first_round_messages, messages_until_heard};
 use hustings_theory::announce::{self as paper, AnnounceModel, MulticastLoss, Variant};
 
 use super::super::budget::{Budget, Result, seed_of};
+use super::super::evidence::{Evidence, Statement};
 
 /// The time limit. An election that has not converged by then counts as never converging.
 const LIMIT: Duration = Duration::from_secs(100_000);
@@ -53,19 +56,13 @@ pub(super) fn network(model: &AnnounceModel) -> Network {
 
 /// Returns the configuration of LE-A, LE-S or LE-M in the model.
 pub(super) fn config(algorithm: Variant, model: &AnnounceModel) -> Config {
-    let suppress = match algorithm {
-        Variant::LeA => 0.0,
-        Variant::LeS | Variant::LeM | Variant::Sup | Variant::Al => model.suppress_interval,
-    };
+    let suppress = if algorithm == Variant::LeA { 0.0 } else { model.suppress_interval };
     let criterion = match algorithm {
         Variant::LeM => Criterion::EarliestWake,
         Variant::LeA | Variant::LeS | Variant::Sup | Variant::Al => Criterion::Priority,
     };
-    Config {
-        wake: wake(model.wake),
-        criterion,
-        ..Config::paper(time(suppress), time(model.announce_interval))
-    }
+    let paper = Config::paper(time(suppress), time(model.announce_interval));
+    Config { wake: wake(model.wake), criterion, ..paper }
 }
 
 fn wake(law: paper::Wake) -> Wake {
@@ -105,32 +102,89 @@ pub(super) fn held(
     Ok(AnnounceResults { tmax, delay, messages, first_messages, first_ended, rounds })
 }
 
-/// Runs `runs` elections in each of several models.
-pub(super) fn all_held(
-    budget: &Budget,
-    runs: u64,
-    algorithm: Variant,
-    models: &[AnnounceModel],
-) -> Result<Vec<AnnounceResults>> {
-    models.iter().map(|model| held(budget, runs, algorithm, model)).collect()
-}
-
 /// Returns the chapter's models of these sizes.
 pub(super) fn models(sizes: &[u64], loss: MulticastLoss) -> Vec<AnnounceModel> {
     sizes.iter().map(|&members| AnnounceModel::of_the_chapter(members, loss)).collect()
 }
 
-/// Evaluates a formula for several models. The value is NaN where the formula has none.
-pub(super) fn on_paper(
-    formula: impl Fn(&AnnounceModel) -> Option<f64>,
-    models: &[AnnounceModel],
-) -> Vec<f64> {
-    models.iter().map(|model| formula(model).unwrap_or(f64::NAN)).collect()
+/// A quantity that elections measure and theory computes.
+#[derive(Clone, Copy)]
+pub(super) struct Measure {
+    pub(super) label: &'static str,
+    pub(super) of: fn(&AnnounceResults) -> Sample,
+    pub(super) on_paper: fn(Variant, &AnnounceModel) -> Option<f64>,
 }
 
-/// Returns one measure of each model.
-pub(super) fn each(held: &[AnnounceResults], of: fn(&AnnounceResults) -> Sample) -> Vec<Sample> {
-    held.iter().map(of).collect()
+pub(super) const TMAX: Measure =
+    Measure { label: "mean tmax, in T_S", of: |held| held.tmax, on_paper: last_send };
+pub(super) const DELAY: Measure = Measure {
+    label: "mean time until all have heard the leader, in T_A",
+    of: |held| held.delay,
+    on_paper: leadership_delay,
+};
+pub(super) const MESSAGES: Measure =
+    Measure { label: "mean messages", of: |held| held.messages, on_paper: messages_until_heard };
+pub(super) const FIRST_MESSAGES: Measure = Measure {
+    label: "mean messages of the first round",
+    of: |held| held.first_messages,
+    on_paper: first_round_messages,
+};
+pub(super) const FIRST_ENDED: Measure = Measure {
+    label: "mean time of the last first-round message, in T_S",
+    of: |held| held.first_ended,
+    on_paper: last_send_of_first_round,
+};
+
+/// The elections of one algorithm in several models.
+pub(super) struct Sweep {
+    algorithm: Variant,
+    models: Vec<AnnounceModel>,
+    held: Vec<AnnounceResults>,
+}
+
+impl Sweep {
+    /// Runs `runs` elections in each model.
+    pub(super) fn hold(
+        budget: &Budget,
+        runs: u64,
+        algorithm: Variant,
+        models: &[AnnounceModel],
+    ) -> Result<Self> {
+        let held = models.iter().map(|model| held(budget, runs, algorithm, model));
+        Ok(Self { algorithm, models: models.to_vec(), held: held.collect::<Result<_>>()? })
+    }
+
+    /// Returns the measurement in each model.
+    pub(super) fn measured(&self, measure: Measure) -> Vec<Sample> {
+        self.held.iter().map(measure.of).collect()
+    }
+
+    /// Evaluates a formula for each model. The value is NaN where the formula has none.
+    pub(super) fn by(&self, formula: impl Fn(&AnnounceModel) -> Option<f64>) -> Vec<f64> {
+        self.models.iter().map(|model| formula(model).unwrap_or(f64::NAN)).collect()
+    }
+
+    /// Returns the computed value in each model.
+    pub(super) fn computed(&self, measure: Measure) -> Vec<f64> {
+        self.by(|model| (measure.on_paper)(self.algorithm, model))
+    }
+
+    /// Returns the results in the last model.
+    pub(super) fn last(&self) -> &AnnounceResults {
+        &self.held[self.held.len() - 1]
+    }
+}
+
+impl<'a> Statement<'a> {
+    /// Expects the measurement that theory computes, in each model.
+    pub(super) fn computed(self, held: &Sweep, measure: Measure) -> &'a mut Evidence {
+        self.means(&held.computed(measure), &held.measured(measure))
+    }
+
+    /// Expects a smaller measurement in `less` than in `more`, in each model.
+    pub(super) fn less(self, less: &Sweep, more: &Sweep, measure: Measure) -> &'a mut Evidence {
+        self.all_below(&more.measured(measure), &less.measured(measure))
+    }
 }
 
 /// Runs one election and returns its measures in the order of [`AnnounceResults`]. Measures of the
@@ -144,15 +198,13 @@ fn course(algorithm: Variant, model: &AnnounceModel, seeds: Seeds) -> [f64; 6] {
             announcing::elect(members, config, network(model), seeds, limit)
         }
         Variant::Al => {
-            let config =
-                announce_listen::Config { announce: time(model.announce_interval), listen: None };
+            let announce = time(model.announce_interval);
+            let config = announce_listen::Config { announce, listen: None };
             announcing::announce_listen(members, config, network(model), seeds, limit)
         }
         Variant::Sup => {
-            let config = suppression::Config {
-                suppress: time(model.suppress_interval),
-                wake: wake(model.wake),
-            };
+            let suppress = time(model.suppress_interval);
+            let config = suppression::Config { suppress, wake: wake(model.wake) };
             let watch = announcing::suppression(members, config, network(model), seeds);
             return course_of_suppression(watch.hearing(), model.delay);
         }

@@ -2,15 +2,14 @@
 
 use hustings_sim::statistics::Sample;
 use hustings_theory::bolot::{self, Keys};
-use hustings_theory::council::estimate::by_pseudocode;
 use hustings_theory::council::{Algorithm, Cost, Election, Estimate, Knowledge, Seats};
 
 use super::super::FigureSpec;
 use super::super::budget::{Budget, Result};
-use super::super::figure::{Axis, Corner, Panel, Point, Series};
+use super::super::figure::{Axis, Corner, Frame, Panel, Point, Series};
 use super::council_fixture::{
     CouncilResults, EIGHT_TO_SIXTEEN, FIRST_ESTIMATE, FOUR_TO_EIGHT, ONE, UP_TO_EIGHT, at_best,
-    estimated, honest, messages_of, of_section_seven, rounds_of, sizes,
+    estimated, expected, honest, messages_of, of_section_seven, rounds_of, sizes,
 };
 
 const MEAN_ROUNDS: &str = "mean rounds";
@@ -27,9 +26,7 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                       = 10,000. In this and the following figures, lines: theory; points: means of simulated elections \
                       with 95 % confidence bands.",
             title: "Naive: success of one round, n = 10,000",
-            x: C,
-            y: Axis::linear("probability"),
-            legend: Corner::UpperRight,
+            frame: Frame { x: C, y: Axis::linear("probability"), legend: Corner::UpperRight },
         }],
         draw: figure_1,
     },
@@ -38,9 +35,7 @@ pub(super) const FIGURES: &[FigureSpec] = &[
             name: "C-figure-2",
             caption: "Figure 2: rounds of the naive algorithm for one seat, against c; n = 10,000.",
             title: "Naive: rounds for one seat, n = 10,000",
-            x: C,
-            y: Axis::linear(MEAN_ROUNDS),
-            legend: Corner::LowerRight,
+            frame: Frame { x: C, y: Axis::linear(MEAN_ROUNDS), legend: Corner::LowerRight },
         }],
         draw: figure_2,
     },
@@ -49,9 +44,7 @@ pub(super) const FIGURES: &[FigureSpec] = &[
             name: "C-figure-5",
             caption: "Figure 5: rounds of the basic algorithm for [4..8], against c; n = 500.",
             title: "Basic: theory and simulation, n = 500",
-            x: C,
-            y: Axis::linear(MEAN_ROUNDS),
-            legend: Corner::LowerRight,
+            frame: Frame { x: C, y: Axis::linear(MEAN_ROUNDS), legend: Corner::LowerRight },
         }],
         draw: figure_5,
     },
@@ -62,17 +55,17 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                 caption: "Figure 6: rounds of the basic algorithm against the number of hosts, each range with the c that is \
                           best for 100,000.",
                 title: "Basic: rounds by the number of hosts",
-                x: HOSTS,
-                y: Axis::roomy(MEAN_ROUNDS),
-                legend: Corner::UpperRight,
+                frame: Frame { x: HOSTS, y: Axis::roomy(MEAN_ROUNDS), legend: Corner::UpperRight },
             },
             Panel {
                 name: "C-figure-6-messages",
                 caption: "Figure 6: messages of the same. They grow like n in the end.",
                 title: "Basic: messages by the number of hosts",
-                x: HOSTS,
-                y: Axis::logarithmic(MEAN_MESSAGES),
-                legend: Corner::UpperLeft,
+                frame: Frame {
+                    x: HOSTS,
+                    y: Axis::logarithmic(MEAN_MESSAGES),
+                    legend: Corner::UpperLeft,
+                },
             },
         ],
         draw: figure_6,
@@ -83,17 +76,13 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                 name: "C-figure-7-rounds",
                 caption: "Figure 7: rounds of the basic algorithm against c; n = 500.",
                 title: "Basic: rounds by c, n = 500",
-                x: C,
-                y: Axis::linear(MEAN_ROUNDS),
-                legend: Corner::LowerRight,
+                frame: Frame { x: C, y: Axis::linear(MEAN_ROUNDS), legend: Corner::LowerRight },
             },
             Panel {
                 name: "C-figure-7-messages",
                 caption: "Figure 7: messages of the same.",
                 title: "Basic: messages by c, n = 500",
-                x: C,
-                y: Axis::linear(MEAN_MESSAGES),
-                legend: Corner::UpperRight,
+                frame: Frame { x: C, y: Axis::linear(MEAN_MESSAGES), legend: Corner::UpperRight },
             },
         ],
         draw: figure_7,
@@ -104,17 +93,17 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                 name: "C-figure-10-rounds",
                 caption: "Figure 10: rounds of basic and Skip-Reset for [4..8], each with the best c.",
                 title: "Skip-Reset and basic, [4..8]: rounds",
-                x: HOSTS,
-                y: Axis::linear(MEAN_ROUNDS),
-                legend: Corner::LowerRight,
+                frame: Frame { x: HOSTS, y: Axis::linear(MEAN_ROUNDS), legend: Corner::LowerRight },
             },
             Panel {
                 name: "C-figure-10-messages",
                 caption: "Figure 10: messages of the same.",
                 title: "Skip-Reset and basic, [4..8]: messages",
-                x: HOSTS,
-                y: Axis::logarithmic(MEAN_MESSAGES),
-                legend: Corner::UpperLeft,
+                frame: Frame {
+                    x: HOSTS,
+                    y: Axis::logarithmic(MEAN_MESSAGES),
+                    legend: Corner::UpperLeft,
+                },
             },
         ],
         draw: figure_10,
@@ -125,17 +114,17 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                 name: "C-figure-11-rounds",
                 caption: "Figure 11: rounds of Skip-Reset and choice for [4..8], c = 5.6.",
                 title: "Skip-Reset and choice, [4..8], c = 5.6: rounds",
-                x: HOSTS,
-                y: Axis::linear(MEAN_ROUNDS),
-                legend: Corner::LowerRight,
+                frame: Frame { x: HOSTS, y: Axis::linear(MEAN_ROUNDS), legend: Corner::LowerRight },
             },
             Panel {
                 name: "C-figure-11-messages",
                 caption: "Figure 11: messages of the same.",
                 title: "Skip-Reset and choice, [4..8], c = 5.6: messages",
-                x: HOSTS,
-                y: Axis::linear(MEAN_MESSAGES),
-                legend: Corner::LowerRight,
+                frame: Frame {
+                    x: HOSTS,
+                    y: Axis::linear(MEAN_MESSAGES),
+                    legend: Corner::LowerRight,
+                },
             },
         ],
         draw: figure_11,
@@ -146,17 +135,17 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                 name: "C-figure-14-rounds",
                 caption: "Figure 14: rounds of Skip-Reset, history and choice for one seat, each with the best c.",
                 title: "One seat: rounds",
-                x: HOSTS,
-                y: Axis::linear(MEAN_ROUNDS),
-                legend: Corner::LowerRight,
+                frame: Frame { x: HOSTS, y: Axis::linear(MEAN_ROUNDS), legend: Corner::LowerRight },
             },
             Panel {
                 name: "C-figure-14-messages",
                 caption: "Figure 14: messages of the same.",
                 title: "One seat: messages",
-                x: HOSTS,
-                y: Axis::linear(MEAN_MESSAGES),
-                legend: Corner::LowerRight,
+                frame: Frame {
+                    x: HOSTS,
+                    y: Axis::linear(MEAN_MESSAGES),
+                    legend: Corner::LowerRight,
+                },
             },
         ],
         draw: figure_14,
@@ -169,17 +158,17 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                           against the centre's estimate of n, over n: an estimate that stays, \
                           and one that is halved after each undershoot.",
                 title: "A wrong number of hosts: rounds, n = 10,000",
-                x: TAKEN,
-                y: Axis::linear(MEAN_ROUNDS),
-                legend: Corner::LowerRight,
+                frame: Frame { x: TAKEN, y: Axis::linear(MEAN_ROUNDS), legend: Corner::LowerRight },
             },
             Panel {
                 name: "C-figure-15-messages",
                 caption: "Figure 15: messages of the same.",
                 title: "A wrong number of hosts: messages, n = 10,000",
-                x: TAKEN,
-                y: Axis::logarithmic(MEAN_MESSAGES),
-                legend: Corner::UpperRight,
+                frame: Frame {
+                    x: TAKEN,
+                    y: Axis::logarithmic(MEAN_MESSAGES),
+                    legend: Corner::UpperRight,
+                },
             },
         ],
         draw: figure_15,
@@ -191,17 +180,17 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                 caption: "Figure 17: rounds with unknown n, [1..8], c = 5.6, first estimate \
                           100,000; and of Bolot's masks.",
                 title: "Nobody knows n, [1..8], c = 5.6: rounds",
-                x: HOSTS,
-                y: Axis::linear(MEAN_ROUNDS),
-                legend: Corner::UpperRight,
+                frame: Frame { x: HOSTS, y: Axis::linear(MEAN_ROUNDS), legend: Corner::UpperRight },
             },
             Panel {
                 name: "C-figure-17-messages",
                 caption: "Figure 17: messages of the same.",
                 title: "Nobody knows n, [1..8], c = 5.6: messages",
-                x: HOSTS,
-                y: Axis::linear(MEAN_MESSAGES),
-                legend: Corner::UpperLeft,
+                frame: Frame {
+                    x: HOSTS,
+                    y: Axis::linear(MEAN_MESSAGES),
+                    legend: Corner::UpperLeft,
+                },
             },
         ],
         draw: figure_17,
@@ -222,14 +211,6 @@ struct Curve {
     look: usize,
     line: Vec<(f64, Election)>,
     points: Vec<(f64, Election)>,
-}
-
-/// Returns the expected value of the cost that `hustings sim` measures.
-fn cost(election: &Election) -> Cost {
-    match election.knowledge {
-        Knowledge::Estimated(_) => by_pseudocode(election).unwrap_or_else(|| election.cost()),
-        Knowledge::Known | Knowledge::Taken(_) => election.cost(),
-    }
 }
 
 impl Curve {
@@ -271,7 +252,7 @@ impl Curve {
     }
 
     fn series(&self, held: &[(f64, CouncilResults)], (of, measured): Quantity) -> Series {
-        let line = self.line.iter().map(|(x, election)| (*x, of(&cost(election))));
+        let line = self.line.iter().map(|(x, election)| (*x, of(&expected(election))));
         let series = Series::new(self.label, line.collect(), points(held, measured));
         series.looking_like(self.look)
     }

@@ -2,6 +2,7 @@
 
 use hustings_sim::council_aggregate::{self, PollRun as Run};
 use hustings_sim::statistics::{Kind, Sample};
+use hustings_theory::council::estimate::by_pseudocode;
 use hustings_theory::council::{
     Algorithm, Cost, Election, Estimate, Knowledge, Loss, Seats, optimum::Goal, optimum::best_c,
 };
@@ -81,6 +82,14 @@ pub(super) fn estimated(election: Election, estimate: Estimate) -> Election {
 /// Returns the election of Figures 15 and 17.
 pub(super) fn of_section_seven(members: u64) -> Election {
     Election::new(UP_TO_EIGHT, members, Algorithm::SkipReset, 5.6)
+}
+
+/// Returns the cost that a simulation is expected to measure.
+pub(super) fn expected(election: &Election) -> Cost {
+    match election.knowledge {
+        Knowledge::Estimated(_) => by_pseudocode(election).unwrap_or_else(|| election.cost()),
+        Knowledge::Known | Knowledge::Taken(_) => election.cost(),
+    }
 }
 
 /// Returns `count` numbers of hosts in equal ratios, from 10 to 100,000.

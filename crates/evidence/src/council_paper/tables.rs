@@ -10,15 +10,12 @@ use hustings_protocol::council::{
 use hustings_sim::Scratch;
 use hustings_sim::council::{CouncilTrial as Trial, Stay, keep, remembered};
 use hustings_sim::statistics::Sample;
-use hustings_theory::council::optimum::recover;
-use hustings_theory::council::optimum::{Goal, Optimum};
+use hustings_theory::council::optimum::{Goal, Optimum, recover};
 use hustings_theory::council::rules::in_theory;
 use hustings_theory::council::{Algorithm, Election, Estimate};
 
 use super::super::budget::{ExperimentError, Result, seed_of};
-use super::super::evidence::{
-    Evidence, all_below, all_of, at_most, average, equal, list, mean, mean_below, number,
-};
+use super::super::evidence::{Evidence, average, list, shown};
 use super::council_fixture::{CouncilFixture, FIRST_ESTIMATE, FOUR_TO_EIGHT, estimated};
 
 /// Table I: the algorithms, the bits of a host's memory, and the bits of a feedback message beside
@@ -60,50 +57,46 @@ pub(super) fn c12(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
         let conducted = conducted(fixture, algorithm);
         let memories = memories(fixture, name, conducted)?;
         let held = memories.last().map_or(0, |most| width((*most).into()));
-        evidence.stated(
-            format!(
+        evidence
+            .stated(format!(
                 "{name}: bits that a host remembers, of all memories that hosts had in elections"
-            ),
-            at_most(bits, held.into()),
-        );
-        evidence.ours(
-            format!(
-                "{name}: different memories, of those that this number of bits can \
-                     distinguish"
-            ),
-            at_most(1 << Memory::width(algorithm), memories.len() as u64),
-        );
+            ))
+            .at_most(bits, held.into())
+            .ours(format!(
+                "{name}: different memories, of those that this number of bits can distinguish"
+            ))
+            .at_most(1 << Memory::width(algorithm), memories.len() as u64);
         memory.push(held);
-        let short = (1..=MOST_HOSTS).filter(|count| is_short(*count, conducted, flags));
-        evidence.stated(
-            format!("{name}: counts from 1 to 100,000 whose feedback takes {flags} bits more than the count, and is understood"),
-            all_of(MOST_HOSTS as usize, short.count()),
-        );
+        let short = (1..=MOST_HOSTS).map(|count| is_short(count, conducted, flags));
+        evidence
+            .stated(format!(
+                "{name}: counts from 1 to 100,000 whose feedback takes {flags} bits more than the \
+                 count, and is understood"
+            ))
+            .all_true(short);
         let rules = Config {
             algorithm: conducted,
             ..Config::field(Seats::new(4, 8), MOST_HOSTS, Duration::from_millis(250))
         };
-        let call = first_call(rules).ok_or_else(|| {
-            ExperimentError(
-                "a centre sends no call: the operating system may have no randomness \
-                             for a seal"
-                    .to_owned(),
-            )
-        })?;
+        let no_call =
+            "a centre sends no call: the operating system may have no randomness for a seal";
+        let call = first_call(rules).ok_or_else(|| ExperimentError(no_call.to_owned()))?;
         let takes = width(call.feedback.word);
-        evidence.stated(
-            format!("{name}: bits of the paper's feedback in the first call of an agent to 100,000 hosts"),
-            equal(&(width(MOST_HOSTS.into()) + flags), &takes),
-        );
+        evidence
+            .stated(format!(
+                "{name}: bits of the paper's feedback in the first call of an agent to 100,000 \
+                 hosts"
+            ))
+            .equal(width(MOST_HOSTS.into()) + flags, takes);
         longest.push(takes);
-        evidence.ours(
-            format!("{name}: bytes of the sealed datagram that carries it"),
-            at_most(CALL_BYTES, call.datagram as u64),
-        );
+        evidence
+            .ours(format!("{name}: bytes of the sealed datagram that carries it"))
+            .at_most(CALL_BYTES, call.datagram as u64);
         datagrams.push(call.datagram);
     }
     Ok(format!(
-        "basic, Skip-Reset, choice, history: hosts remember {} bits; feedback among 100,000 takes {}, in datagrams of {} bytes",
+        "basic, Skip-Reset, choice, history: hosts remember {} bits; feedback among 100,000 takes \
+         {}, in datagrams of {} bytes",
         list(&memory),
         list(&longest),
         list(&datagrams)
@@ -145,64 +138,46 @@ pub(super) fn c13(fixture: &CouncilFixture<'_>, evidence: &mut Evidence) -> Resu
         let anew = of(council, &recovery.restart)?;
         let filled = of(others, &recovery.top_up)?;
         let case = |what: &str| format!("three of four are left of 10,000, {name}: {what}");
-        evidence.stated(
-            case("a new election ends, in less than 4 rounds on average"),
-            mean_below(4.0, &anew.rounds),
-        );
-        evidence.ours(
-            case("the empty seats are filled in fewer rounds than a council is elected anew"),
-            mean_below(average(&anew.rounds), &filled.rounds),
-        );
-        evidence.ours(
-            case("and with fewer replies"),
-            mean_below(average(&anew.messages), &filled.messages),
-        );
+        evidence
+            .stated(case("a new election ends, in less than 4 rounds on average"))
+            .mean_below(4.0, &anew.rounds)
+            .ours(case("the empty seats are filled in fewer rounds than a council is elected anew"))
+            .mean_below(average(&anew.rounds), &filled.rounds)
+            .ours(case("and with fewer replies"))
+            .mean_below(average(&anew.messages), &filled.messages);
         if name == "n known" {
             let cost = recovery.top_up.cost;
-            evidence.ours(case("mean rounds to fill them"), mean(cost.rounds, &filled.rounds));
-            evidence.ours(case("mean replies"), mean(cost.messages, &filled.messages));
+            evidence.ours(case("mean rounds to fill them")).mean(cost.rounds, &filled.rounds);
+            evidence.ours(case("mean replies")).mean(cost.messages, &filled.messages);
         }
+        let [rounds, replies] = [&filled.rounds, &filled.messages].map(shown);
+        let [all_rounds, all_replies] = [&anew.rounds, &anew.messages].map(shown);
         gist.push(format!(
-            "{name}: {} rounds and {} replies, anew {} and {}",
-            number(average(&filled.rounds)),
-            number(average(&filled.messages)),
-            number(average(&anew.rounds)),
-            number(average(&anew.messages))
+            "{name}: {rounds} rounds and {replies} replies, anew {all_rounds} and {all_replies}"
         ));
     }
-    let [anew, filled] = [kept(fixture, Refill::Restart)?, kept(fixture, Refill::TopUp)?];
+    let [anew, short_anew] = kept(fixture, Refill::Restart)?;
+    let [filled, short_filled] = kept(fixture, Refill::TopUp)?;
     let case = "200 hosts come and go, host by host, a tenth of all messages lost";
-    evidence.stated(
-        format!("{case}: part of the time in which a council is too small, elected anew"),
-        mean_below(0.1, &anew.short),
-    );
-    evidence.ours(
-        format!("{case}: replies, filled up, below those of new elections"),
-        all_below(&[anew.replies], &[filled.replies]),
-    );
-    evidence.ours(
-        format!("{case}: part of the time in which the council is too small, the same"),
-        all_below(&[anew.short], &[filled.short]),
-    );
+    evidence
+        .stated(format!("{case}: part of the time in which a council is too small, elected anew"))
+        .mean_below(0.1, &short_anew)
+        .ours(format!("{case}: replies, filled up, below those of new elections"))
+        .below(&anew, &filled)
+        .ours(format!("{case}: part of the time in which the council is too small, the same"))
+        .below(&short_anew, &short_filled);
     Ok(format!("one seat of [4..8] is filled, {}; {}", gist[0], gist[1]))
 }
 
-/// The cost of keeping a council.
-struct Kept {
-    replies: Sample,
-    /// The fraction of time in which the council is too small.
-    short: Sample,
-}
-
-/// Measures councils of [4..8] under churn.
-fn kept(fixture: &CouncilFixture<'_>, refill: Refill) -> Result<Kept> {
+/// Measures councils of [4..8] under churn: the replies, and the fraction of time in which the
+/// council is too small.
+fn kept(fixture: &CouncilFixture<'_>, refill: Refill) -> Result<[Sample; 2]> {
     let config = Config::field(Seats::new(4, 8), 10_000, Duration::from_secs(1));
     let stay = Stay::restless(config, refill);
     let own = fixture.budget.reseeded(seed_of(&format!("{refill:?}")));
     let runs = own.choose(20, 200);
-    let [replies, short] = own.samples(runs, |seeds| {
+    own.samples(runs, |seeds| {
         let (upkeep, _) = keep(&stay, seeds, Scratch::default());
         [upkeep.messages as f64, upkeep.short]
-    })?;
-    Ok(Kept { replies, short })
+    })
 }

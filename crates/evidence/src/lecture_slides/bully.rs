@@ -9,10 +9,8 @@ use hustings_sim::{Delay, Detection, Seeds, Stream, Verb};
 use hustings_theory::bully as paper;
 
 use super::super::budget::{Budget, Result};
-use super::super::evidence::{
-    Evidence, all_equal, all_true, average, between, equal, list, mean, number, share_above,
-};
-use super::slides_fixture::{HOP, Play, Reports, SlidesFixture, hops, subset};
+use super::super::evidence::{Evidence, average, list, number};
+use super::slides_fixture::{HOP, Play, Reports, SlidesFixture, hops, sent, subset};
 
 /// Lays out a group whose best member is dead. The other members have not detected it.
 pub(super) fn bereft(members: u32, initiator: BullyInitiator, seeds: Seeds) -> SlidesFixture {
@@ -32,93 +30,85 @@ pub(super) fn r10(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         let hold = |&n| hold(bereft(n, second, seeds).detection(detection), seeds);
         sizes.iter().map(hold).collect::<Vec<Play>>()
     };
-    let sent = |plays: &[Play]| plays.iter().map(Play::messages).collect::<Vec<_>>();
-    let known = |plays: &[Play]| {
-        let known = |play: &Play| play.summary.known_at.map_or(f64::NAN, hops);
-        plays.iter().map(known).collect::<Vec<_>>()
-    };
-    let less = |by: u32| sizes.iter().map(|&n| u64::from(n - by)).collect::<Vec<_>>();
+    let known_at = |play: &Play| play.summary.known_at.map_or(f64::NAN, hops);
+    let less = |by: u32| sizes.iter().map(move |&n| u64::from(n - by));
     let knowing = held(Detection::Oracle);
     let asking = held(Detection::Never);
-    evidence.stated(
-        format!("N = {}, the second best starts, knowing: messages", list(sizes)),
-        all_equal(&less(2), &sent(&knowing)),
-    );
-    evidence.stated(
-        "the same: message times until all know",
-        all_equal(&vec![1.0; sizes.len()], &known(&knowing)),
-    );
-    let elected: Vec<bool> = knowing.iter().map(|play| play.summary.elected_best).collect();
-    evidence.stated("the same: it is elected", all_true(&elected));
     evidence
-        .ours("it asks the dead member first: messages, N-1", all_equal(&less(1), &sent(&asking)));
+        .stated(format!("N = {}, the second best starts, knowing: messages", list(sizes)))
+        .all_equal(less(2), sent(&knowing))
+        .stated("the same: message times until all know")
+        .all_equal(sizes.iter().map(|_| 1.0), knowing.iter().map(known_at));
+    let elected = knowing.iter().map(|play| play.summary.elected_best);
+    evidence.stated("the same: it is elected").all_true(elected);
+    evidence.ours("it asks the dead member first: messages, N-1").all_equal(less(1), sent(&asking));
     let time_out = Config::paper(HOP).answer_within;
     let waited = 1.0 + hops(Instant::START + time_out);
-    evidence.ours(
-        format!("the same: message times until all know, with a time-out of {}", waited - 1.0),
-        all_equal(&vec![waited; sizes.len()], &known(&asking)),
-    );
+    evidence
+        .ours(format!(
+            "the same: message times until all know, with a time-out of {}",
+            waited - 1.0
+        ))
+        .all_equal(sizes.iter().map(|_| waited), asking.iter().map(known_at));
     Ok(format!(
         "N = 100: {} messages in {} message time; {} in {} if it asks the dead member",
         knowing[3].messages(),
-        known(&knowing)[3],
+        known_at(&knowing[3]),
         asking[3].messages(),
-        known(&asking)[3],
+        known_at(&asking[3]),
     ))
 }
 
 pub(super) fn r11(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let sizes: &[u32] = budget.choose(&[16, 32, 64, 128], &[16, 32, 64, 128, 256, 512, 1024]);
     let seeds = Seeds::new(budget.seed, 0);
-    let plays: Vec<(Play, Reports)> = sizes
-        .iter()
-        .map(|&n| {
-            let fixture = bereft(n, BullyInitiator::Lowest, seeds);
-            fixture.play_traced::<Bully, _>(Config::paper(HOP), seeds, Reports::default())
-        })
-        .collect();
-    let each = |of: fn(&(Play, Reports)) -> u64| plays.iter().map(of).collect::<Vec<u64>>();
-    let sent = each(|(play, _)| play.messages());
-    let unanswered = each(|(play, _)| play.messages() - play.of_kind(1));
-    let callers = each(|(_, reports)| reports.calls.iter().collect::<BTreeSet<_>>().len() as u64);
-    let expected = |of: fn(u64) -> u64| sizes.iter().map(|&n| of(n.into())).collect::<Vec<u64>>();
+    let (mut sent, mut unanswered, mut callers) = (Vec::new(), Vec::new(), Vec::new());
+    for &n in sizes {
+        let fixture = bereft(n, BullyInitiator::Lowest, seeds);
+        let (play, reports) = trace(fixture, Config::paper(HOP), seeds);
+        sent.push(play.messages());
+        unanswered.push(play.messages() - play.of_kind(1));
+        callers.push(reports.calls.iter().collect::<BTreeSet<_>>().len() as u64);
+    }
+    let (most, most_unanswered) = (sent[sent.len() - 1], unanswered[unanswered.len() - 1]);
+    let expected = |of: fn(u64) -> u64| sizes.iter().map(move |&n| of(n.into()));
 
-    evidence.stated(
-        format!("N = {}, the lowest starts: members that begin elections, N-1", list(sizes)),
-        all_equal(&expected(|n| n - 1), &callers),
-    );
+    evidence
+        .stated(format!(
+            "N = {}, the lowest starts: members that begin elections, N-1",
+            list(sizes)
+        ))
+        .all_equal(expected(|n| n - 1), callers);
     let exponent = growth(sizes, &sent);
-    evidence.stated(
-        "the same: messages grow as this power of N (least squares)",
-        between(1.95, 2.05, exponent),
-    );
-    evidence.ours("the same: messages, N^2-N-1", all_equal(&expected(|n| n * n - n - 1), &sent));
-    evidence.ours(
-        "the same: messages without the answers, N(N-1)/2 + N-2",
-        all_equal(&expected(|n| n * (n - 1) / 2 + n - 2), &unanswered),
-    );
+    evidence
+        .stated("the same: messages grow as this power of N (least squares)")
+        .between(1.95, 2.05, exponent);
+    evidence.ours("the same: messages, N^2-N-1").all_equal(expected(|n| n * n - n - 1), sent);
+    evidence
+        .ours("the same: messages without the answers, N(N-1)/2 + N-2")
+        .all_equal(expected(|n| n * (n - 1) / 2 + n - 2), unanswered);
     let random = budget.sample(budget.choose(500, 20_000), |seeds| {
         hold(bereft(40, BullyInitiator::Random, seeds), seeds).messages() as f64
     })?;
     let expected = paper::bully(40, BullyInitiator::Random, Best::Down).messages;
-    evidence.ours(
-        "N = 40, any live member starts: mean messages, N(2N-1)/6 + N-2",
-        mean(expected, &random),
-    );
+    evidence
+        .ours("N = 40, any live member starts: mean messages, N(2N-1)/6 + N-2")
+        .mean(expected, &random);
     let bounded = budget.each(budget.choose(100, 2_000), |_, seeds| {
         let fixture = bereft(40, BullyInitiator::Lowest, seeds).delay(up_to_a_hop());
         hold(fixture, seeds).messages() == 40 * 40 - 40 - 1
     })?;
-    evidence.ours(
-        "N = 40, the lowest starts, delays vary below their bound: N^2-N-1 messages",
-        all_true(&bounded),
-    );
+    evidence
+        .ours("N = 40, the lowest starts, delays vary below their bound: N^2-N-1 messages")
+        .all_true(bounded);
     Ok(format!(
-        "N = {}: {} messages, {} without answers; they grow as N^{exponent:.3}",
+        "N = {}: {most} messages, {most_unanswered} without answers; they grow as N^{exponent:.3}",
         sizes[sizes.len() - 1],
-        sent[sent.len() - 1],
-        unanswered[unanswered.len() - 1],
     ))
+}
+
+fn trace(fixture: SlidesFixture, config: Config, seeds: Seeds) -> (Play, Reports) {
+    fixture.play_traced::<Bully, _>(config, seeds, Reports::default())
 }
 
 fn up_to_a_hop() -> Delay {
@@ -158,8 +148,7 @@ fn best_elected_after_crash(seeds: Seeds) -> Option<bool> {
         .kill(death, doomed)
         .detection(Detection::Never)
         .delay(up_to_a_hop());
-    let config = Config::paper(HOP);
-    let (play, reports) = fixture.play_traced::<Bully, _>(config, seeds, Reports::default());
+    let (play, reports) = trace(fixture, Config::paper(HOP), seeds);
     (!reports.victories.contains(&doomed)).then_some(play.summary.elected_best)
 }
 
@@ -174,10 +163,10 @@ fn unbounded(members: u32, election_timeout: f64, seeds: Seeds) -> (Play, Report
     let answer_within = HOP.mul_f64(election_timeout);
     let config =
         Config { answer_within, victory_within: answer_within + HOP * 2, ..Config::paper(HOP) };
-    bereft(members, BullyInitiator::Lowest, seeds)
+    let fixture = bereft(members, BullyInitiator::Lowest, seeds)
         .delay(Delay::Exponential { mean: HOP })
-        .until(20.0 * (election_timeout + 3.0))
-        .play_traced::<Bully, _>(config, seeds, Reports::default())
+        .until(20.0 * (election_timeout + 3.0));
+    trace(fixture, config, seeds)
 }
 
 pub(super) fn r12(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
@@ -186,55 +175,51 @@ pub(super) fn r12(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         let fixture = bereft(20, BullyInitiator::Random, seeds).delay(up_to_a_hop());
         hold(fixture, seeds).summary.elected_best
     })?;
-    evidence.stated(
-        "N = 20, the best dead, any starts, delays bounded: the best live member elected",
-        all_true(&steady),
-    );
+    evidence
+        .stated("N = 20, the best dead, any starts, delays bounded: the best live member elected")
+        .all_true(steady.iter().copied());
     let crashed = budget.each(runs, |_, seeds| best_elected_after_crash(seeds))?;
     let crashed: Vec<bool> = crashed.into_iter().flatten().collect();
-    evidence.stated(
-        "N = 10, up to 3 dead, any start, the best live one dies before it declares itself: the next \
-         elected",
-        all_true(&crashed),
-    );
+    evidence
+        .stated(
+            "N = 10, up to 3 dead, any start, the best live one dies before it declares itself: \
+             the next elected",
+        )
+        .all_true(crashed.iter().copied());
 
     let hasty = Config { answer_within: HOP.mul_f64(1.5), ..Config::paper(HOP) };
     let seeds = Seeds::new(budget.seed, 0);
     let fixture = bereft(10, BullyInitiator::Lowest, seeds);
-    let (_, reports) = fixture.play_traced::<Bully, _>(hasty, seeds, Reports::default());
+    let (_, reports) = trace(fixture, hasty, seeds);
     let declared: BTreeSet<u32> = reports.victories.into_iter().collect();
-    evidence.ours(
-        "N = 10, the best dead; a round trip takes 2 message times, and members wait 1.5 for \
-         answers: members that declare themselves, for a while, N-1",
-        equal(&9, &declared.len()),
-    );
-    let mut wrong = Vec::new();
+    evidence
+        .ours(
+            "N = 10, the best dead; a round trip takes 2 message times, and members wait 1.5 for \
+             answers: members that declare themselves, for a while, N-1",
+        )
+        .equal(9, declared.len());
+    let mut rates = Vec::new();
     for election_timeout in [1.0, 2.5, 5.0] {
         let share = budget.share(runs, |seeds| goes_wrong(5, election_timeout, seeds))?;
-        evidence.ours(
-            format!(
+        evidence
+            .ours(format!(
                 "N = 5, exponential delays, members wait {election_timeout} mean delays for \
                  answers: share of elections that go wrong"
-            ),
-            share_above(0.0, &share),
-        );
-        wrong.push((election_timeout, share));
+            ))
+            .share_above(0.0, &share);
+        rates.push(format!("{} % at {election_timeout}", number(100.0 * average(&share))));
     }
     let split = budget.share(runs, |seeds| {
         let (_, reports) = unbounded(5, 2.5, seeds);
         reports.victories.iter().any(|&it| it != reports.victories[0])
     })?;
-    evidence.ours(
-        "the same, 2.5 mean delays: share in which two members or more declare themselves",
-        share_above(0.0, &split),
-    );
-    let rates = wrong.iter().map(|(election_timeout, share)| {
-        format!("{} % at {election_timeout}", number(100.0 * average(share)))
-    });
+    evidence
+        .ours("the same, 2.5 mean delays: share in which two members or more declare themselves")
+        .share_above(0.0, &split);
     Ok(format!(
         "bounded delays: right in {} of {}; exponential, by time-out in mean delays: wrong in {}",
         crashed.iter().chain(&steady).filter(|&&it| it).count(),
         crashed.len() + steady.len(),
-        rates.collect::<Vec<_>>().join(", ")
+        list(&rates)
     ))
 }

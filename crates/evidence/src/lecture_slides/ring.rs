@@ -2,14 +2,13 @@
 
 use hustings_protocol::chang_roberts::{ChangRoberts, Config, Initiator};
 use hustings_sim::classics::{self, Initiators, Order, Ring};
+use hustings_sim::statistics::Kind;
 use hustings_sim::{Detection, Seeds, Stream, Verb, Who};
 use hustings_theory::rings::{self, chang_roberts, chang_roberts_literal};
 
-use super::super::budget::{Budget, Result};
-use super::super::evidence::{
-    Evidence, all_equal, all_of, all_true, at_most, equal, estimated, list, mean, number,
-};
-use super::slides_fixture::{HOP, Play, Reports, SlidesFixture, hops, permutations, subset};
+use super::super::budget::{Budget, Result, sample_of};
+use super::super::evidence::{Evidence, estimated, list, number};
+use super::slides_fixture::{HOP, Play, Reports, SlidesFixture, hops, permutations, sent, subset};
 
 pub(super) fn hold(members: u32, initiators: Initiators, order: Order, seeds: Seeds) -> Play {
     let layout = classics::ring(Ring::ChangRoberts, members, initiators, order, seeds);
@@ -23,43 +22,32 @@ pub(super) fn r1(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         let play = |&size| hold(size, one, order, Seeds::new(budget.seed, 0));
         sizes.iter().map(play).collect::<Vec<Play>>()
     };
-    let sent = |plays: &[Play]| plays.iter().map(Play::messages).collect::<Vec<u64>>();
-    let ns = list(sizes);
-    let bound: Vec<u64> = sizes.iter().map(|&n| 3 * u64::from(n) - 1).collect();
+    let bound = || sizes.iter().map(|&n| 3 * u64::from(n) - 1);
 
     let worst = played(Order::Worst);
-    evidence.stated(
-        format!("N = {ns}, the best behind the initiator: messages"),
-        all_equal(&bound, &sent(&worst)),
-    );
-    let home: Vec<u64> = worst.iter().map(|play| hops(play.ended) as u64).collect();
-    evidence.stated("message times until the announcement is home", all_equal(&bound, &home));
+    evidence
+        .stated(format!("N = {}, the best behind the initiator: messages", list(sizes)))
+        .all_equal(bound(), sent(&worst));
+    let home = worst.iter().map(|play| hops(play.ended) as u64);
+    evidence.stated("message times until the announcement is home").all_equal(bound(), home);
     let (_, most) = extremes(budget, 1)?;
-    let small: Vec<u64> = (2..).map(|n| 3 * n - 1).take(most.len()).collect();
-    evidence.stated(
-        format!("every order of 2 to {} members: most messages", most.len() + 1),
-        all_equal(&small, &most),
-    );
+    evidence
+        .stated(format!("every order of 2 to {} members: most messages", most.len() + 1))
+        .all_equal((2..).map(|n| 3 * n - 1).take(most.len()), most);
 
     let known = worst.iter().filter_map(|play| play.summary.known_at);
-    let known: Vec<u64> = known.map(|at| hops(at) as u64).collect();
-    evidence.ours(
-        "message times until the last member knows: 3N-2",
-        all_equal(&bound.iter().map(|it| it - 1).collect::<Vec<_>>(), &known),
-    );
-    let twice: Vec<u64> = sizes.iter().map(|&n| 2 * u64::from(n)).collect();
-    evidence.ours(
-        "the initiator is the best: 2N messages",
-        all_equal(&twice, &sent(&played(Order::Best))),
-    );
+    evidence
+        .ours("message times until the last member knows: 3N-2")
+        .all_equal(bound().map(|it| it - 1), known.map(|at| hops(at) as u64))
+        .ours("the initiator is the best: 2N messages")
+        .all_equal(sizes.iter().map(|&n| 2 * u64::from(n)), sent(&played(Order::Best)));
     let members = 100;
     let random = budget.sample(budget.choose(500, 20_000), |seeds| {
         hold(members, one, Order::Random, seeds).messages() as f64
     })?;
-    evidence.ours(
-        format!("N = {members}, random order: mean messages, (5N-1)/2"),
-        mean(chang_roberts(members.into(), 1, rings::Order::Random).messages, &random),
-    );
+    evidence
+        .ours(format!("N = {members}, random order: mean messages, (5N-1)/2"))
+        .mean(chang_roberts(members.into(), 1, rings::Order::Random).messages, &random);
     let at_100 = &worst[3];
     Ok(format!(
         "N = 100: {} messages at worst, home after {} message times; mean {}",
@@ -97,37 +85,28 @@ pub(super) fn r2(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         let play = hold(members, Initiators::All, Order::Random, seeds);
         (play.messages(), play.summary.elected_best)
     })?;
-    let complete = plays.iter().filter(|(_, elected)| *elected).count();
     let most = plays.iter().map(|(sent, _)| *sent).max().unwrap_or(0);
-    evidence.stated(
-        format!("N = {n}, all start at once, random order: complete with the best elected"),
-        all_of(plays.len(), complete),
-    );
-    evidence.stated("the same: most messages", at_most(3 * n - 1, most));
+    evidence
+        .stated(format!("N = {n}, all start at once, random order: complete with the best elected"))
+        .all_true(plays.iter().map(|(_, elected)| *elected));
+    evidence.stated("the same: most messages").at_most(3 * n - 1, most);
 
-    let all = budget.sample(runs, |seeds| {
-        hold(members, Initiators::All, Order::Random, seeds).messages() as f64
-    })?;
+    let all = sample_of(Kind::Number, plays.iter().map(|(sent, _)| *sent as f64));
     let of = |order| hold(members, Initiators::All, order, Seeds::new(budget.seed, 0)).messages();
-    evidence.ours(
-        "the same: mean messages, N H_N + N",
-        mean(chang_roberts(n, n, rings::Order::Random).messages, &all),
-    );
-    evidence.ours("ids rise along the ring: 3N-1", equal(&(3 * n - 1), &of(Order::Best)));
-    evidence.ours(
-        "ids fall along the ring: N(N+1)/2 + N",
-        equal(&(n * (n + 1) / 2 + n), &of(Order::Worst)),
-    );
+    evidence
+        .ours("the same: mean messages, N H_N + N")
+        .mean(chang_roberts(n, n, rings::Order::Random).messages, &all);
+    evidence.ours("ids rise along the ring: 3N-1").equal(3 * n - 1, of(Order::Best));
+    evidence
+        .ours("ids fall along the ring: N(N+1)/2 + N")
+        .equal(n * (n + 1) / 2 + n, of(Order::Worst));
     let (least, most_of_all) = extremes(budget, u32::MAX)?;
-    let expected = |of: fn(u64) -> u64| (2..).map(of).take(least.len()).collect::<Vec<_>>();
-    evidence.ours(
-        format!("every order of 2 to {} members: fewest messages", least.len() + 1),
-        all_equal(&expected(|n| 3 * n - 1), &least),
-    );
-    evidence.ours(
-        "the same: most messages",
-        all_equal(&expected(|n| n * (n + 1) / 2 + n), &most_of_all),
-    );
+    let small = 2..least.len() as u64 + 2;
+    evidence
+        .ours(format!("every order of 2 to {} members: fewest messages", least.len() + 1))
+        .all_equal(small.clone().map(|n| 3 * n - 1), least)
+        .ours("the same: most messages")
+        .all_equal(small.map(|n| n * (n + 1) / 2 + n), most_of_all);
     Ok(format!(
         "N = {n}, all start: {} messages in the mean, {} at worst; 3N-1 is {}",
         estimated(&all),
@@ -170,16 +149,15 @@ pub(super) fn r3(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let literal = census(budget, largest, to_the_letter)?;
     let corrected = census(budget, largest, Config::paper())?;
     let every = format!("every order of 2 to {largest} members, every set of initiators");
-    evidence.stated(
-        format!("{every}, to the letter: the best elected"),
-        all_true(&literal.best_elected),
-    );
-    evidence.stated("the same: and declared elected once", all_true(&literal.declared_once));
-    evidence.corrected(
-        format!("{every}, initiators participate: the best elected"),
-        all_true(&corrected.best_elected),
-    );
-    evidence.corrected("the same: and declared elected once", all_true(&corrected.declared_once));
+    evidence
+        .stated(format!("{every}, to the letter: the best elected"))
+        .all_true(literal.best_elected.iter().copied())
+        .stated("the same: and declared elected once")
+        .all_true(literal.declared_once.iter().copied())
+        .corrected(format!("{every}, initiators participate: the best elected"))
+        .all_true(corrected.best_elected.iter().copied())
+        .corrected("the same: and declared elected once")
+        .all_true(corrected.declared_once.iter().copied());
 
     let members = budget.choose(30, 100);
     let runs = budget.choose(300, 5_000);
@@ -193,19 +171,19 @@ pub(super) fn r3(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
         let play = fixture.play::<ChangRoberts>(Config::paper(), seeds);
         play.summary.elected_best
     })?;
-    evidence.corrected(
-        format!("N = {members}, all start at different times within 3N: the best elected"),
-        all_true(&staggered),
-    );
+    evidence
+        .corrected(format!(
+            "N = {members}, all start at different times within 3N: the best elected"
+        ))
+        .all_true(staggered);
     let doubled = budget.sample(budget.choose(1_000, 20_000), |seeds| {
         let layout = classics::ring(Ring::ChangRoberts, 3, Initiators::All, Order::Random, seeds);
         let fixture = SlidesFixture::laid_out(layout.scenario());
         fixture.play::<ChangRoberts>(to_the_letter, seeds).messages() as f64
     })?;
-    evidence.ours(
-        "N = 3, all start, to the letter: mean messages, 2N H_N + N + 1",
-        mean(chang_roberts_literal(3).messages, &doubled),
-    );
+    evidence
+        .ours("N = 3, all start, to the letter: mean messages, 2N H_N + N + 1")
+        .mean(chang_roberts_literal(3).messages, &doubled);
     let once = |census: &Census| census.declared_once.iter().filter(|&&it| it).count();
     Ok(format!(
         "{} elections: declared once in {} to the letter, in {} corrected; the best elected in all",
@@ -236,47 +214,42 @@ pub(super) fn r4(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let long = budget.choose(1_000.0, 100_000.0);
     let paper = |death, limit| example(Config::paper(), Detection::Oracle, death, limit);
     let ending = |death: f64| paper(death, long).ending();
-    let expect = str::to_owned;
-    evidence.stated(
-        format!("P4 dies while its id circulates: the election, within {long} message times"),
-        equal(&expect("goes on for ever"), &ending(2.5)),
-    );
-    let laps = paper(2.5, long).of_kind(0);
     evidence
-        .stated("the same: a message is sent in each of them", equal(&(long as u64 + 1), &laps));
+        .stated(format!(
+            "P4 dies while its id circulates: the election, within {long} message times"
+        ))
+        .equal("goes on for ever", ending(2.5));
+    let laps = paper(2.5, long).of_kind(0);
+    evidence.stated("the same: a message is sent in each of them").equal(long as u64 + 1, laps);
 
-    evidence.ours(
-        "P4 dies after it sent `elected`: the election",
-        equal(&expect("elects dead P4 for ever"), &ending(7.5)),
-    );
+    evidence
+        .ours("P4 dies after it sent `elected`: the election")
+        .equal("elects dead P4 for ever", ending(7.5));
     let fixture = SlidesFixture::of(0..5).start(Who::one(2)).kill(2.5, 0);
     let holder_dies = fixture.play::<ChangRoberts>(Config::paper(), Seeds::new(0, 0));
-    evidence.ours(
-        "P0 dies with P4's id on its way to it: the election",
-        equal(&expect("ends in silence"), &holder_dies.ending()),
-    );
+    evidence
+        .ours("P0 dies with P4's id on its way to it: the election")
+        .equal("ends in silence", holder_dies.ending());
     let deaths = || (0..13).map(|hop| f64::from(hop) + 0.5);
     let mut endings = vec!["elects P3", "ends in silence"];
     endings.extend(["goes on for ever"; 4]);
     endings.push("ends in silence");
     endings.extend(["elects dead P4 for ever"; 4]);
     endings.extend(["elects dead P4"; 2]);
-    evidence.ours(
-        "P4 dies after 0.5, 1.5, ... 12.5 message times: the election",
-        all_equal(
-            &endings.into_iter().map(expect).collect::<Vec<_>>(),
-            &deaths().map(ending).collect::<Vec<_>>(),
-        ),
-    );
-    let survived = deaths().filter(|&death| {
+    evidence
+        .ours("P4 dies after 0.5, 1.5, ... 12.5 message times: the election")
+        .all_equal(endings, deaths().map(ending));
+    let survives = |death: f64| {
         let patient = Config::field(HOP * 20);
         let detected = Detection::After(HOP * 2);
         example(patient, detected, death, 1_000.0).ending() == "elects P3"
-    });
-    evidence.ours(
-        "the same with a detector, a time-out and checked hearsay (our field preset): elects P3",
-        all_of(deaths().count(), survived.count()),
-    );
+    };
+    evidence
+        .ours(
+            "the same with a detector, a time-out and checked hearsay (our field preset): elects \
+             P3",
+        )
+        .all_true(deaths().map(survives));
     let stuck = deaths().filter(|&death| ending(death) != "elects P3").count();
     Ok(format!(
         "P4's id still circulates after {laps} messages; {stuck} of {} times of death elect no \

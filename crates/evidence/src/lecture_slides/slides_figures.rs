@@ -6,7 +6,7 @@ use hustings_theory::{bully as paper, rings};
 
 use super::super::FigureSpec;
 use super::super::budget::{Budget, Result};
-use super::super::figure::{Axis, Corner, Panel, Point, Series};
+use super::super::figure::{Axis, Corner, Frame, Panel, Point, Series};
 use super::bully::{self, bereft, goes_wrong};
 use super::slides_fixture::Play;
 use super::{modified_ring, ring};
@@ -19,9 +19,11 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                       confidence intervals (mostly smaller than the points); lines: closed forms. The \
                       bully's best member is dead.",
             title: "Messages of one election",
-            x: Axis::logarithmic("members N"),
-            y: Axis::logarithmic("messages"),
-            legend: Corner::UpperLeft,
+            frame: Frame {
+                x: Axis::logarithmic("members N"),
+                y: Axis::logarithmic("messages"),
+                legend: Corner::UpperLeft,
+            },
         }],
         draw: |budget| Ok(vec![messages(budget)?]),
     },
@@ -32,9 +34,11 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                       elections that do not end with everyone naming the best live member, against the \
                       time waited for an answer. Bands: 95 % confidence.",
             title: "Bully without a bound on delays",
-            x: Axis::linear("time waited for an answer, in mean delays"),
-            y: Axis::linear("share of elections that go wrong"),
-            legend: Corner::UpperRight,
+            frame: Frame {
+                x: Axis::linear("time waited for an answer, in mean delays"),
+                y: Axis::linear("share of elections that go wrong"),
+                legend: Corner::UpperRight,
+            },
         }],
         draw: |budget| Ok(vec![time_outs(budget)?]),
     },

@@ -129,9 +129,7 @@ impl Play {
         let goes_on = self.halt == Halt::Limit;
         match self.summary.ending {
             Ending::Elected(id) => format!("elects P{id}"),
-            Ending::ElectedDead(id) if goes_on => {
-                format!("elects dead P{id} for ever")
-            }
+            Ending::ElectedDead(id) if goes_on => format!("elects dead P{id} for ever"),
             Ending::ElectedDead(id) => format!("elects dead P{id}"),
             Ending::Livelock => "goes on for ever".to_owned(),
             Ending::SilentDeadlock => "ends in silence".to_owned(),
@@ -164,6 +162,11 @@ impl<P: Protocol<Outcome = ElectionOutcome>> Trace<P> for Reports {
             | ElectionOutcome::DuplicateIdentity => {}
         }
     }
+}
+
+/// Returns the number of messages of each run.
+pub(super) fn sent(plays: &[Play]) -> impl Iterator<Item = u64> {
+    plays.iter().map(Play::messages)
 }
 
 /// Returns all orders of `0..count`.

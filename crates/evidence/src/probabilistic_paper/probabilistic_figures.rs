@@ -7,7 +7,7 @@ use hustings_theory::probabilistic::{Model, factors, success};
 
 use super::super::FigureSpec;
 use super::super::budget::{Budget, Result};
-use super::super::figure::{Axis, Corner, Panel, Point, Series};
+use super::super::figure::{Axis, Corner, Frame, Panel, Point, Series};
 use super::probabilistic_fixture::{Plan, ProbabilisticResults, RULES, group, honest, with_loss};
 
 /// The greatest K of Figure 4.
@@ -28,9 +28,11 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                       0.4, losses and crashes 0.01, N = 10,000. Beside them our corrected bound for any choice \
                       function, and how often simulated rounds succeed, with 95 % confidence bands.",
             title: "Success of a round: as printed, corrected, and simulated",
-            x: Axis::linear("K"),
-            y: Axis::linear("probability"),
-            legend: Corner::LowerRight,
+            frame: Frame {
+                x: Axis::linear("K"),
+                y: Axis::linear("probability"),
+                legend: Corner::LowerRight,
+            },
         }],
         draw: |budget| Ok(vec![figure_4(budget)?]),
     },
@@ -43,9 +45,11 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                       every message of the first round, and so a second round is more frequent: \
                       from a hundred to a million members the number of messages doubles.",
             title: "One election in groups of up to a million, loss 0.1",
-            x: Axis::logarithmic("members N"),
-            y: Axis::logarithmic("mean, of one election"),
-            legend: Corner::MiddleRight,
+            frame: Frame {
+                x: Axis::logarithmic("members N"),
+                y: Axis::logarithmic("mean, of one election"),
+                legend: Corner::MiddleRight,
+            },
         }],
         draw: |budget| Ok(vec![scale(budget)?]),
     },
@@ -58,25 +62,19 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                           elections with 95 % confidence bands, another round called by the hash rule of the \
                           report's pseudocode, or after a random delay.",
                 title: "Success by loss, N = 2000",
-                x: LOSS,
-                y: SUCCESS,
-                legend: Corner::LowerLeft,
+                frame: Frame { x: LOSS, y: SUCCESS, legend: Corner::LowerLeft },
             },
             Panel {
                 name: "P-figure-5-b",
                 caption: "Figure 5 (b): rounds against loss.",
                 title: "Rounds by loss, N = 2000",
-                x: LOSS,
-                y: ROUNDS,
-                legend: Corner::LowerRight,
+                frame: Frame { x: LOSS, y: ROUNDS, legend: Corner::LowerRight },
             },
             Panel {
                 name: "P-figure-5-c",
                 caption: "Figure 5 (c): messages against loss.",
                 title: "Messages by loss, N = 2000",
-                x: LOSS,
-                y: MESSAGES,
-                legend: Corner::UpperLeft,
+                frame: Frame { x: LOSS, y: MESSAGES, legend: Corner::UpperLeft },
             },
         ],
         draw: against_loss,
@@ -88,25 +86,19 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                 caption: "Figure 5 (d): success against the number of members; losses and crashes 0.001, view \
                           0.5.",
                 title: "Success by group size",
-                x: MEMBERS,
-                y: SUCCESS,
-                legend: Corner::LowerRight,
+                frame: Frame { x: MEMBERS, y: SUCCESS, legend: Corner::LowerRight },
             },
             Panel {
                 name: "P-figure-5-e",
                 caption: "Figure 5 (e): rounds against the number of members.",
                 title: "Rounds by group size",
-                x: MEMBERS,
-                y: ROUNDS,
-                legend: Corner::LowerRight,
+                frame: Frame { x: MEMBERS, y: ROUNDS, legend: Corner::LowerRight },
             },
             Panel {
                 name: "P-figure-5-f",
                 caption: "Figure 5 (f): messages against the number of members.",
                 title: "Messages by group size",
-                x: MEMBERS,
-                y: MESSAGES,
-                legend: Corner::LowerRight,
+                frame: Frame { x: MEMBERS, y: MESSAGES, legend: Corner::LowerRight },
             },
         ],
         draw: against_members,
@@ -118,25 +110,19 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                 caption: "Figure 5 (g): success against the view probability; N = 5000, losses and crashes \
                           0.001.",
                 title: "Success by view probability, N = 5000",
-                x: VIEW,
-                y: SUCCESS,
-                legend: Corner::LowerRight,
+                frame: Frame { x: VIEW, y: SUCCESS, legend: Corner::LowerRight },
             },
             Panel {
                 name: "P-figure-5-h",
                 caption: "Figure 5 (h): rounds against the view probability.",
                 title: "Rounds by view probability, N = 5000",
-                x: VIEW,
-                y: ROUNDS,
-                legend: Corner::LowerRight,
+                frame: Frame { x: VIEW, y: ROUNDS, legend: Corner::LowerRight },
             },
             Panel {
                 name: "P-figure-5-i",
                 caption: "Figure 5 (i): messages against the view probability.",
                 title: "Messages by view probability, N = 5000",
-                x: VIEW,
-                y: MESSAGES,
-                legend: Corner::LowerRight,
+                frame: Frame { x: VIEW, y: MESSAGES, legend: Corner::LowerRight },
             },
         ],
         draw: against_view,

@@ -7,9 +7,7 @@ use hustings_theory::probabilistic::success::success_of_best_known;
 use hustings_theory::probabilistic::{Model, factors};
 
 use super::super::budget::Result;
-use super::super::evidence::{
-    Evidence, alike, all_below, average, averages, list, mean_below, mean_between, share_above,
-};
+use super::super::evidence::{Evidence, average, averages, list};
 use super::probabilistic_fixture::{
     Plan, ProbabilisticFixture, ProbabilisticResults, RULES, each, group, with_loss,
 };
@@ -28,21 +26,26 @@ fn losses(fixture: &ProbabilisticFixture<'_>) -> &'static [f64] {
     fixture.choose(&[0.0, 0.2, 0.4], &[0.0, 0.1, 0.2, 0.3, 0.4])
 }
 
-fn by_loss(fixture: &ProbabilisticFixture<'_>) -> Vec<Model> {
-    let losses = losses(fixture).iter();
-    losses.map(|&loss| with_loss(MEMBERS, loss)).collect()
+fn by_loss(losses: &[f64]) -> Vec<Model> {
+    losses.iter().map(|&loss| with_loss(MEMBERS, loss)).collect()
 }
 
 fn strong(held: &[ProbabilisticResults]) -> Vec<Sample> {
     each(held, |it| it.strong)
 }
 
-fn count(fixture: &ProbabilisticFixture<'_>) -> u64 {
-    fixture.choose(200, 1_000)
+/// Runs elections by this plan in each of the groups.
+fn hold(
+    fixture: &ProbabilisticFixture<'_>,
+    models: &[Model],
+    plan: Plan,
+) -> Result<Vec<ProbabilisticResults>> {
+    fixture.all_held(fixture.choose(200, 1_000), models, plan)
 }
 
 pub(super) fn p7(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
-    let (models, losses) = (by_loss(fixture), losses(fixture));
+    let losses = losses(fixture);
+    let models = by_loss(losses);
     let mut gist = Vec::new();
     for (name, recall) in RULES.into_iter().chain([("all", Recall::All)]) {
         // With the rule "all" a further round takes long, and one loss suffices.
@@ -51,17 +54,20 @@ pub(super) fn p7(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
             Recall::All => models.len() - 1,
         };
         let plan = Plan::whole(recall);
-        let held = fixture.all_held(count(fixture), &models[first..], plan)?;
+        let held = hold(fixture, &models[first..], plan)?;
         for (loss, held) in losses[first..].iter().zip(&held) {
             let what = format!("re-initiated by {name}, loss {loss}: share of strong successes");
-            let high = share_above(HIGH, &held.strong);
-            match recall {
-                Recall::Hash => evidence.stated(what, high),
-                Recall::Delay => evidence.corrected(what, high),
-                Recall::All => evidence.ours(what, high),
-            }
-            let at_least = mean_between(average(&held.strong), 1.0, &held.weak);
-            evidence.ours("the same: weak success, at least strong success", at_least);
+            let statement = match recall {
+                Recall::Hash => evidence.stated(what),
+                Recall::Delay => evidence.corrected(what),
+                Recall::All => evidence.ours(what),
+            };
+            statement.share_above(HIGH, &held.strong);
+            evidence.ours("the same: weak success, at least strong success").mean_between(
+                average(&held.strong),
+                1.0,
+                &held.weak,
+            );
         }
         gist.push(format!("{} by {name}", averages(&strong(&held))));
     }
@@ -91,18 +97,13 @@ fn few(
     (model, plan): (&Model, Plan),
     held: &ProbabilisticResults,
 ) {
-    evidence.stated(
-        format!("{what}: mean rounds, of 5, at most as many as a growing K needs"),
-        mean_between(1.0, most_rounds(model, plan), &held.rounds),
-    );
-    evidence.stated(
-        "the same: mean messages, fewer than members",
-        mean_below(model.members as f64, &held.messages),
-    );
-    evidence.ours(
-        "the same: mean messages, at most the limit of Theorem 4 for this number of rounds",
-        mean_between(0.0, most_messages(model, plan), &held.messages),
-    );
+    evidence
+        .stated(format!("{what}: mean rounds, of 5, at most as many as a growing K needs"))
+        .mean_between(1.0, most_rounds(model, plan), &held.rounds)
+        .stated("the same: mean messages, fewer than members")
+        .mean_below(model.members as f64, &held.messages)
+        .ours("the same: mean messages, at most the limit of Theorem 4 for this number of rounds")
+        .mean_between(0.0, most_messages(model, plan), &held.messages);
 }
 
 /// Formats success, rounds and messages on one line.
@@ -116,11 +117,12 @@ fn gist_of(held: &[ProbabilisticResults]) -> String {
 }
 
 pub(super) fn p8(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
-    let (models, losses) = (by_loss(fixture), losses(fixture));
+    let losses = losses(fixture);
+    let models = by_loss(losses);
     let mut gist = Vec::new();
     for (name, recall) in RULES {
         let plan = Plan::whole(recall);
-        let held = fixture.all_held(count(fixture), &models, plan)?;
+        let held = hold(fixture, &models, plan)?;
         for ((loss, model), held) in losses.iter().zip(&models).zip(&held) {
             let what = format!("re-initiated by {name}, loss {loss}");
             few(evidence, &what, (model, plan), held);
@@ -136,35 +138,31 @@ pub(super) fn p9(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) ->
     let mut gist = Vec::new();
     for (name, recall) in RULES {
         let plan = Plan::whole(recall);
-        let held = fixture.all_held(count(fixture), &models, plan)?;
+        let held = hold(fixture, &models, plan)?;
         for (model, held) in models.iter().zip(&held) {
-            evidence.stated(
-                format!("re-initiated by {name}, N = {}: share of strong successes", model.members),
-                share_above(HIGH, &held.strong),
-            );
-            evidence.stated(
-                "the same: mean rounds, one to the nearest whole number",
-                mean_below(ABOUT_ONE, &held.rounds),
-            );
-            evidence.ours(
-                "the same: mean rounds, at most as many as a growing K needs",
-                mean_between(1.0, most_rounds(model, plan), &held.rounds),
-            );
+            evidence
+                .stated(format!(
+                    "re-initiated by {name}, N = {}: share of strong successes",
+                    model.members
+                ))
+                .share_above(HIGH, &held.strong)
+                .stated("the same: mean rounds, one to the nearest whole number")
+                .mean_below(ABOUT_ONE, &held.rounds)
+                .ours("the same: mean rounds, at most as many as a growing K needs")
+                .mean_between(1.0, most_rounds(model, plan), &held.rounds);
         }
         // A number that grew as slowly as ln N would be a quarter greater at N = 6000. The sample
         // would show it.
         for (members, larger) in sizes.iter().zip(&held).skip(1) {
-            evidence.stated(
-                format!("the same: mean messages for N = {} and {members}", sizes[0]),
-                alike(&held[0].messages, &larger.messages),
-            );
+            evidence
+                .stated(format!("the same: mean messages for N = {} and {members}", sizes[0]))
+                .alike(&held[0].messages, &larger.messages);
         }
         let (many, few_runs) = fixture.choose((50_000, 20), (1_000_000, 20));
         let beyond = fixture.held(few_runs, &group(many), plan)?;
-        evidence.ours(
-            format!("the same: mean messages for N = {} and {many}", sizes[0]),
-            alike(&held[0].messages, &beyond.messages),
-        );
+        evidence
+            .ours(format!("the same: mean messages for N = {} and {many}", sizes[0]))
+            .alike(&held[0].messages, &beyond.messages);
         gist.push(format!("by {name} {}", gist_of(&held)));
     }
     Ok(format!("N = {}: {}", list(sizes), gist.join("; ")))
@@ -177,15 +175,14 @@ pub(super) fn p10(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -
     let mut gist = Vec::new();
     for (name, recall) in RULES {
         let plan = Plan::whole(recall);
-        let held = fixture.all_held(count(fixture), &models, plan)?;
+        let held = hold(fixture, &models, plan)?;
         for (model, held) in models.iter().zip(&held) {
-            evidence.stated(
-                format!(
+            evidence
+                .stated(format!(
                     "N = 5000, re-initiated by {name}, view {}: share of strong successes",
                     model.view
-                ),
-                share_above(HIGH, &held.strong),
-            );
+                ))
+                .share_above(HIGH, &held.strong);
             few(evidence, "the same", (model, plan), held);
         }
         gist.push(format!("by {name} {}", gist_of(&held)));
@@ -202,16 +199,12 @@ fn least_success(model: &Model, plan: Plan) -> f64 {
 /// round fails although its leader is up.
 fn most_rounds_noticed(model: &Model, plan: Plan) -> f64 {
     let ks = plan.ks(model.members);
-    let failures = ks.iter().map(|&k| {
-        let k = f64::from(k);
-        1.0 - success_of_best_known(model, k) / factors::e5(model, k)
-    });
-    let reached = failures.scan(1.0, |so_far, fails| {
-        let reached = *so_far;
-        *so_far *= fails;
-        Some(reached)
-    });
-    reached.sum()
+    let (mut rounds, mut reached) = (0.0, 1.0);
+    for k in ks.into_iter().map(f64::from) {
+        rounds += reached;
+        reached *= 1.0 - success_of_best_known(model, k) / factors::e5(model, k);
+    }
+    rounds
 }
 
 pub(super) fn p11(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -> Result<String> {
@@ -219,48 +212,51 @@ pub(super) fn p11(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -
     let plan = Plan::whole(Recall::Delay);
     let with_crashes = |&crash: &f64| Model { crash, ..group(MEMBERS) };
     let models: Vec<Model> = rates.iter().map(with_crashes).collect();
-    let losing: Vec<Model> = rates.iter().map(|&it| with_loss(MEMBERS, it)).collect();
-    let crashing = fixture.all_held(count(fixture), &models, plan)?;
-    let calm = fixture.held(count(fixture), &group(MEMBERS), plan)?;
-    let losing = fixture.all_held(count(fixture), &losing, plan)?;
+    let losing = by_loss(rates);
+    let crashing = hold(fixture, &models, plan)?;
+    let calm = &hold(fixture, &[group(MEMBERS)], plan)?[0];
+    let losing = hold(fixture, &losing, plan)?;
     for ((model, held), other) in models.iter().zip(&crashing).zip(&losing) {
         let crash = model.crash;
-        evidence.stated(
-            format!(
+        evidence
+            .stated(format!(
                 "N = 2000, crashes {crash} a round: share of strong successes, as with the same \
                  loss"
-            ),
-            alike(&other.strong, &held.strong),
-        );
-        evidence.stated("the same: mean rounds", alike(&other.rounds, &held.rounds));
-        evidence.stated("the same: mean messages", alike(&other.messages, &held.messages));
+            ))
+            .alike(&other.strong, &held.strong);
+        evidence.stated("the same: mean rounds").alike(&other.rounds, &held.rounds);
+        evidence.stated("the same: mean messages").alike(&other.messages, &held.messages);
         // The leader that a round elects is up with probability 1 - p_fail. No member detects its
         // crash.
-        evidence.ours(
-            format!("crashes {crash}: share of strong successes, from that of the first round to 1 - p_fail"),
-            mean_between(least_success(model, plan), factors::e5(model, plan.k.into()), &held.strong),
-        );
-        evidence.ours(
-            "the same: mean rounds, at most the rounds that are needed although leaders live",
-            mean_between(1.0, most_rounds_noticed(model, plan), &held.rounds),
-        );
+        evidence
+            .ours(format!(
+                "crashes {crash}: share of strong successes, from that of the first round to 1 - \
+                 p_fail"
+            ))
+            .mean_between(
+                least_success(model, plan),
+                factors::e5(model, plan.k.into()),
+                &held.strong,
+            )
+            .ours("the same: mean rounds, at most the rounds that are needed although leaders live")
+            .mean_between(1.0, most_rounds_noticed(model, plan), &held.rounds);
         // The curve must be nearer to the one than to the other of two curves. For the lower bound,
         // suppose that the members that crash in a round had never taken part. Then this fraction
         // of relay members and this fraction of their pairs would be left.
         let (left, pairs) = (1.0 - crash, (1.0 - crash).powi(2));
         let least = average(&calm.unicasts) * pairs + average(&calm.multicasts) * left;
         let messages = (average(&calm.messages) + average(&other.messages)) / 2.0;
-        evidence.ours(
-            "the same: mean messages, nearer to those with crashes 0.001 than to those with the \
-             same loss, and at least those of live members",
-            mean_between(least, messages, &held.messages),
-        );
+        evidence
+            .ours(
+                "the same: mean messages, nearer to those with crashes 0.001 than to those with \
+                 the same loss, and at least those of live members",
+            )
+            .mean_between(least, messages, &held.messages);
     }
     if let (Some(crashing), Some(losing)) = (crashing.last(), losing.last()) {
-        evidence.ours(
-            "the same: mean rounds and mean messages, fewer than with the same loss",
-            all_below(&[losing.rounds, losing.messages], &[crashing.rounds, crashing.messages]),
-        );
+        evidence
+            .ours("the same: mean rounds and mean messages, fewer than with the same loss")
+            .all_below(&[losing.rounds, losing.messages], &[crashing.rounds, crashing.messages]);
     }
     Ok(format!(
         "crashes {} a round: {}; losses as high: {}",

@@ -11,7 +11,7 @@ use hustings_theory::wagner::stall::{StallLimit, endless, false_alarm};
 
 use super::super::FigureSpec;
 use super::super::budget::{Budget, Result, sample_of};
-use super::super::figure::{Axis, Corner, Panel, Point, Series};
+use super::super::figure::{Axis, Corner, Frame, Panel, Point, Series};
 use super::faults::share;
 use super::wagner_fixture::{cheated, honest, informal, limited_to, obedient, schemed};
 
@@ -23,9 +23,11 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                       95 % confidence bands. Each Basic round takes 2 n^2 messages of one bit. The printed, strict, \
                       comparison costs some flips more.",
             title: "Stages, flips and Basic rounds of a draw",
-            x: Axis::logarithmic("members"),
-            y: Axis::linear("expected number"),
-            legend: Corner::UpperLeft,
+            frame: Frame {
+                x: Axis::logarithmic("members"),
+                y: Axis::linear("expected number"),
+                legend: Corner::UpperLeft,
+            },
         }],
         draw: |budget| Ok(vec![rounds(budget)?]),
     },
@@ -36,9 +38,11 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                       ends an honest draw, against the limit. Lines: theory; points: simulated. \
                       It halves with each stage, whatever the size of the ring.",
             title: "False alarms of a limit on equal stages in a row",
-            x: Axis::linear("equal stages that are a fault"),
-            y: Axis::logarithmic("probability in an honest draw"),
-            legend: Corner::UpperRight,
+            frame: Frame {
+                x: Axis::linear("equal stages that are a fault"),
+                y: Axis::logarithmic("probability in an honest draw"),
+                legend: Corner::UpperRight,
+            },
         }],
         draw: |budget| Ok(vec![false_alarms(budget)?]),
     },
@@ -50,9 +54,11 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                       dynamic programming, and the printed strategy; points: draws in which a \
                       cheater plays the best.",
             title: "What one cheater gets out of the informal protocol",
-            x: Axis::linear("members"),
-            y: Axis::linear("probability of being elected, times members"),
-            legend: Corner::LowerRight,
+            frame: Frame {
+                x: Axis::linear("members"),
+                y: Axis::linear("probability of being elected, times members"),
+                legend: Corner::LowerRight,
+            },
         }],
         draw: |budget| Ok(vec![gains(budget)?]),
     },
@@ -65,9 +71,11 @@ pub(super) const FIGURES: &[FigureSpec] = &[
                       theory), and cheaters that show them one by one in the best possible way \
                       (line: twice their fair share); points: simulated.",
             title: "Draws among eight that never end",
-            x: Axis::linear("neighbours that stall"),
-            y: Axis::linear("share of draws"),
-            legend: Corner::UpperLeft,
+            frame: Frame {
+                x: Axis::linear("neighbours that stall"),
+                y: Axis::linear("share of draws"),
+                legend: Corner::UpperLeft,
+            },
         }],
         draw: |budget| Ok(vec![stalls(budget)?]),
     },

@@ -22,19 +22,11 @@ pub(crate) const ALL: [Algorithm; 7] = [
 ];
 
 pub(crate) fn election(hosts: u32, seats: Seats, algorithm: Algorithm, c: f64) -> Election {
-    let pick = |it| match it {
-        Pick::First => theory::Pick::First,
-        Pick::SmallestOvershoot => theory::Pick::SmallestOvershoot,
-    };
-    let reset = |it| match it {
-        Reset::Polled => theory::Reset::Polled,
-        Reset::Skipped => theory::Reset::Skipped,
-    };
     let algorithm = match algorithm {
         Algorithm::Naive => theory::Algorithm::Naive,
         Algorithm::Basic => theory::Algorithm::Basic,
         Algorithm::SkipReset => theory::Algorithm::SkipReset,
-        Algorithm::Choice(it, then) => theory::Algorithm::Choice(pick(it), reset(then)),
+        Algorithm::Choice(it, then) => theory::Algorithm::Choice(it, then),
         Algorithm::History { .. } => theory::Algorithm::History,
         Algorithm::Priority | Algorithm::Bolot => {
             panic!("theory has no {algorithm:?} of this kind")

@@ -21,10 +21,8 @@
 //! million members.
 
 use super::announcements::rounds;
-use super::in_step;
 use super::quadrature::integral;
-use super::recurrence;
-use super::{AnnounceModel, MulticastLoss, Variant};
+use super::{AnnounceModel, MulticastLoss, Variant, in_step, recurrence};
 use crate::binomial::{any_of, complement_to};
 
 /// A sum over announcements ends when the remainder is below this part of it.
@@ -52,8 +50,10 @@ const NEGLIGIBLE: f64 = 1e-14;
 /// If the model is invalid.
 pub fn first_round_messages(algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
     model.check();
+    let (members, loss) = (model.members, model.loss.probability());
+    let repeats = model.announce_interval < model.suppress_interval;
     match (algorithm, model.shared_loss()) {
-        (Variant::LeA | Variant::Al, _) => Some(model.members as f64),
+        (Variant::LeA | Variant::Al, _) => Some(members as f64),
         (Variant::LeS, Some(loss)) => {
             Some(Timing::of(model, loss).announcements_of_le_s(0, Counted::Everybody))
         }
@@ -61,24 +61,12 @@ pub fn first_round_messages(algorithm: Variant, model: &AnnounceModel) -> Option
         (Variant::Sup, Some(loss)) => {
             Some(Timing::of(model, loss).without_repeats().first_round_of_le_m())
         }
-        (Variant::LeS | Variant::LeM | Variant::Sup, None) => {
-            first_round_uncorrelated(algorithm, model)
+        (_, None) if model.delay > 0.0 || (repeats && algorithm != Variant::Sup) => None,
+        (Variant::LeS, None) => {
+            recurrence::has_mean(members, loss).then(|| recurrence::mean_messages(members, loss))
         }
-    }
-}
-
-fn first_round_uncorrelated(algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
-    let loss = model.loss.probability();
-    let repeats = model.announce_interval < model.suppress_interval;
-    if model.delay > 0.0 || (repeats && algorithm != Variant::Sup) {
-        return None;
-    }
-    match algorithm {
-        Variant::LeA | Variant::Al => Some(model.members as f64),
-        Variant::LeS => recurrence::has_mean(model.members, loss)
-            .then(|| recurrence::mean_messages(model.members, loss)),
-        Variant::LeM | Variant::Sup => recurrence::suppression_is_short(model.members, loss)
-            .then(|| recurrence::mean_messages_of_suppression(model.members, loss)),
+        (Variant::LeM | Variant::Sup, None) => recurrence::suppression_is_short(members, loss)
+            .then(|| recurrence::mean_messages_of_suppression(members, loss)),
     }
 }
 
@@ -111,16 +99,12 @@ pub fn messages_until_heard(algorithm: Variant, model: &AnnounceModel) -> Option
     match algorithm {
         Variant::Al => Some(model.members as f64 * (rounds(model) + under_way)),
         Variant::LeA => messages_of_le_a(model, under_way),
-        Variant::LeS => {
+        Variant::LeS | Variant::LeM => {
             let timing = Timing::of(model, model.shared_loss()?).with_repeats()?;
-            let others = falling_sum(timing.loss, |j| {
-                timing.announcements_of_le_s(j, Counted::OthersUntilHeard)
+            let others = falling_sum(timing.loss, |j| match algorithm {
+                Variant::LeM => timing.announcements_of_others_of_le_m(j),
+                _ => timing.announcements_of_le_s(j, Counted::OthersUntilHeard),
             });
-            Some(rounds(model) + under_way + others)
-        }
-        Variant::LeM => {
-            let timing = Timing::of(model, model.shared_loss()?).with_repeats()?;
-            let others = falling_sum(timing.loss, |j| timing.announcements_of_others_of_le_m(j));
             Some(rounds(model) + under_way + others)
         }
         Variant::Sup => first_round_messages(algorithm, model),
@@ -157,8 +141,7 @@ fn messages_of_le_a(model: &AnnounceModel, under_way: f64) -> Option<f64> {
         MulticastLoss::Correlated(loss) => {
             // The minimum that the others send, and the addition by loss.
             let at_least = others * (1.0 + under_way);
-            let mut silenced = loss;
-            let mut more = 0.0;
+            let (mut silenced, mut more) = (loss, 0.0);
             for _ in 1..model.members {
                 if silenced < f64::EPSILON * NEGLIGIBLE {
                     break;
@@ -255,21 +238,19 @@ impl Timing {
     /// already awake are better.
     fn first_round_of_le_m(&self) -> f64 {
         let others = self.members - 1.0;
-        self.members
-            * self
-                .integral_over_wake_ups(|time| complement_to(self.heard(time - self.delay), others))
+        let unheard = |time: f64| complement_to(self.heard(time - self.delay), others);
+        self.members * self.integral_over_wake_ups(unheard)
     }
 
     /// Mean number of processes other than the leader that make their announcement number `j` of
     /// LE-M.
     fn announcements_of_others_of_le_m(&self, j: u32) -> f64 {
         let others = self.members - 1.0;
-        self.members
-            * self.integral_over_wake_ups(|time| {
-                let heard = self.heard_of_earlier(time, j);
-                let leads = complement_to(self.wake.cdf(time), others);
-                complement_to(heard, others) - leads
-            })
+        let follows_unheard = |time: f64| {
+            let leads = complement_to(self.wake.cdf(time), others);
+            complement_to(self.heard_of_earlier(time, j), others) - leads
+        };
+        self.members * self.integral_over_wake_ups(follows_unheard)
     }
 
     fn announcement(&self, wake_up: f64, j: u32) -> f64 {

@@ -5,6 +5,7 @@
 
 use super::announcements::surplus_announcements;
 use super::messages::first_round_messages;
+use super::recurrence::assert_group;
 use super::{AnnounceModel, MulticastLoss, Variant, check_interval};
 
 /// Entries of a distribution below this are dropped.
@@ -52,7 +53,9 @@ pub fn leadership_delay(algorithm: Variant, model: &AnnounceModel) -> Option<f64
         Variant::LeA | Variant::LeS => model.first_announcement(algorithm),
         Variant::LeM | Variant::Sup | Variant::Al => return None,
     };
-    Some(first + model.delay + model.announce_interval * consecutive_lost(model))
+    Some(
+        first + model.delay + model.announce_interval * consecutive_lost(model.loss, model.members),
+    )
 }
 
 /// Re-establishment after the leader's departure (section 5.3.2): `T_L + 2D + E[t_s] - E[t_d]` for
@@ -78,7 +81,7 @@ pub fn leader_departure(model: &AnnounceModel, listen_interval: f64, departed: f
 pub fn false_departure(model: &AnnounceModel, listen_interval: f64) -> f64 {
     model.check();
     check_interval("listen", listen_interval);
-    model.announce_interval * (consecutive_lost(model) + 1.0) - listen_interval
+    model.announce_interval * (consecutive_lost(model.loss, model.members) + 1.0) - listen_interval
 }
 
 /// Inconsistent state by false departures (section 5.3.4): `1 - T_L/(T_A (E[# consecutive lost] +
@@ -89,7 +92,7 @@ pub fn false_departure(model: &AnnounceModel, listen_interval: f64) -> f64 {
 /// # Panics
 /// If the model is invalid, or the listen interval is not above 0.
 pub fn inconsistent_fraction(model: &AnnounceModel, listen_interval: f64) -> f64 {
-    let reached = model.announce_interval * (consecutive_lost(model) + 1.0);
+    let reached = model.announce_interval * (consecutive_lost(model.loss, model.members) + 1.0);
     false_departure(model, listen_interval) / reached
 }
 
@@ -103,7 +106,7 @@ pub fn inconsistent_fraction(model: &AnnounceModel, listen_interval: f64) -> f64
 /// If the model is invalid.
 pub fn greater_joiner(model: &AnnounceModel) -> f64 {
     let first = model.first_announcement(Variant::LeS);
-    first + model.delay + model.announce_interval * consecutive_lost_before_joining(model)
+    first + model.delay + model.announce_interval * consecutive_lost(model.loss, model.receivers())
 }
 
 /// Late joiner worse than the leader (section 5.3.2), brackets read as ceilings: for uncorrelated
@@ -116,7 +119,7 @@ pub fn greater_joiner(model: &AnnounceModel) -> f64 {
 /// If the model is invalid.
 pub fn lesser_joiner(model: &AnnounceModel) -> f64 {
     model.check();
-    model.announce_interval * (0.5 + consecutive_lost_before_joining(model))
+    model.announce_interval * (0.5 + consecutive_lost(model.loss, model.receivers()))
 }
 
 /// First-round messages of LE-S with correlated loss (section 5.3.3.2): `N P(D)/(1-l)` plus the
@@ -164,8 +167,7 @@ pub fn first_round_messages_of_le_s(model: &AnnounceModel) -> Option<f64> {
 /// # Panics
 /// Unless `n >= 1` and the loss is 0 or more and below 1.
 pub fn law_of_messages(n: u64, loss: f64) -> Vec<f64> {
-    assert!(n >= 1, "messages of {n} members: need one or more");
-    MulticastLoss::Uncorrelated(loss).check();
+    assert_group(n, loss);
     let n = n as usize;
     let unheard = chances_unheard(n, loss);
     let mut law = vec![0.0; n + 1];
@@ -263,17 +265,8 @@ fn chances_unheard(n: usize, loss: f64) -> Vec<f64> {
         .collect()
 }
 
-/// `E[# consecutive lost]` with `N` the whole group.
-fn consecutive_lost(model: &AnnounceModel) -> f64 {
-    lost_by(model.loss, model.members)
-}
-
-/// `E[# consecutive lost]` with `N` the group before the joiner.
-fn consecutive_lost_before_joining(model: &AnnounceModel) -> f64 {
-    lost_by(model.loss, model.receivers())
-}
-
-fn lost_by(loss: MulticastLoss, n: u64) -> f64 {
+/// `E[# consecutive lost]` with `n` for `N`.
+fn consecutive_lost(loss: MulticastLoss, n: u64) -> f64 {
     match loss {
         MulticastLoss::None | MulticastLoss::Correlated(_) => surplus_announcements(loss, n),
         MulticastLoss::Uncorrelated(loss) => consecutive_lost_uncorrelated(loss, n),

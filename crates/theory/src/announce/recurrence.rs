@@ -19,6 +19,7 @@
 //! the probability that in a row of trials success number `s+1` comes at trial `m+1`; summed over
 //! `m < n`, that it comes within `n` trials.
 
+use super::MulticastLoss;
 use crate::harmonic::harmonic;
 
 /// Up to this size [`mean_messages`] is the recurrence itself; beyond, its asymptote through this
@@ -218,9 +219,9 @@ impl SilencedByFirst {
     }
 }
 
-fn assert_group(n: u64, loss: f64) {
+pub(super) fn assert_group(n: u64, loss: f64) {
     assert!(n >= 1, "messages of {n} members: need one or more");
-    assert!((0.0..1.0).contains(&loss), "loss {loss}: need 0 or more, below 1");
+    MulticastLoss::Uncorrelated(loss).check();
 }
 
 #[cfg(test)]

@@ -150,31 +150,23 @@ pub fn false_departure(model: &AnnounceModel, listen_interval: f64) -> f64 {
     model.announce_interval * (survived + 1.0 / heard) - listen_interval
 }
 
-/// The rate at which one listener's timer expires under a healthy leader, per unit of time. Of the
-/// announcements heard, one every `T_A/(1-l)`, the part `l^floor(T_L/T_A)` is followed by an
-/// expiry.
-///
-/// # Panics
-/// If the model is invalid, or the listen interval is not above 0.
-fn false_departure_rate(model: &AnnounceModel, listen_interval: f64) -> f64 {
-    model.check();
-    check_interval("listen", listen_interval);
-    let loss = model.loss.probability();
-    let survived = whole_intervals(model, listen_interval);
-    loss.powf(survived) * (1.0 - loss) / model.announce_interval
-}
-
 /// Inconsistent state (section 5.3.4; claim L6): the fraction of time that a listener spends in
 /// false departures, `l^k (1 - (1-l) (T_L/T_A - k))` with `k = floor(T_L/T_A)`; `l^k` for `T_L = k
 /// T_A`.
 ///
-/// The product of rate and duration. Without loss `1 - T_L/T_A` if `T_L < T_A`, as printed, and
+/// The product of rate and duration. One listener's timer expires under a healthy leader with the
+/// rate at which announcements are heard, one every `T_A/(1-l)`, of which the part `l^k` is
+/// followed by an expiry. Without loss `1 - T_L/T_A` if `T_L < T_A`, as printed, and
 /// else 0.
 ///
 /// # Panics
 /// If the model is invalid, or the listen interval is not above 0.
 pub fn inconsistent_fraction(model: &AnnounceModel, listen_interval: f64) -> f64 {
-    false_departure_rate(model, listen_interval) * false_departure(model, listen_interval)
+    let duration = false_departure(model, listen_interval);
+    let loss = model.loss.probability();
+    let survived = whole_intervals(model, listen_interval);
+    let rate = loss.powf(survived) * (1.0 - loss) / model.announce_interval;
+    rate * duration
 }
 
 /// The fraction of time in which any of the `N - 1` listeners is in a false departure: that of one

@@ -65,7 +65,7 @@ impl ChoiceTable {
 
     fn tabulated(&self, count: u64, unheard: u64) -> Option<Passage> {
         let active = count + unheard;
-        let row = self.rows.get(usize::try_from(active).ok()?)?;
+        let row = self.rows.get(active as usize)?;
         row.get((count - self.least_count(active)) as usize).copied()
     }
 
@@ -103,13 +103,8 @@ impl ChoiceTable {
     fn round(&self, active: u64, count: u64) -> (Passage, DoubleDraw) {
         let chance = self.rules.chance(count);
         let draw = self.draw(active, chance);
-        let passage = Passage {
-            rounds: 1.0,
-            messages: self.replies(active, chance),
-            undershoot: draw.undershoot,
-            last_replies: 0.0,
-        };
-        (passage, draw)
+        let round = Passage::round(self.replies(active, chance));
+        (Passage { undershoot: draw.undershoot, ..round }, draw)
     }
 
     /// A host that stays in either draw replies.
@@ -189,20 +184,15 @@ impl Descend for ChoiceTable {
         for (state, probability) in draw.overshoots {
             *overshoots.entry(state).or_default() += probability;
         }
-        let overshoots = overshoots.into_iter();
-        let overshoots = overshoots.map(|((count, unheard), probability)| Overshoot {
+        let follow = |((count, unheard), probability)| Overshoot {
             count,
             probability,
             after: self.after(count, unheard),
-        });
-        let overshoots = overshoots.collect();
-        Opening {
-            messages: self.replies(members, chance),
-            elected: draw.elected,
-            undershoot: draw.undershoot,
-            last_replies: 0.0,
-            overshoots,
-        }
+        };
+        let overshoots = overshoots.into_iter().map(follow).collect();
+        let round = Passage::round(self.replies(members, chance));
+        let first = Passage { undershoot: draw.undershoot, ..round };
+        Opening { first, elected: draw.elected, overshoots }
     }
 }
 

@@ -96,6 +96,11 @@ pub(super) struct Passage {
 }
 
 impl Passage {
+    /// One round with this number of replies.
+    pub(super) fn round(messages: f64) -> Self {
+        Self { rounds: 1.0, messages, ..Self::default() }
+    }
+
     /// Adds another passage that follows with this probability.
     pub(super) fn add(&mut self, weight: f64, other: &Self) {
         self.rounds += weight * other.rounds;
@@ -125,14 +130,10 @@ impl Passage {
 /// A round in which all hosts draw.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Opening {
-    /// Replies sent.
-    pub(super) messages: f64,
+    /// The round itself, up to an undershoot in it.
+    pub(super) first: Passage,
     /// The probability of a council.
     pub(super) elected: f64,
-    /// The probability of too few.
-    pub(super) undershoot: f64,
-    /// The replies heard if there were too few, times that probability.
-    pub(super) last_replies: f64,
     /// Counts above `U`, with their probabilities and continuations.
     pub(super) overshoots: Vec<Overshoot>,
 }
@@ -149,12 +150,7 @@ pub(super) struct Overshoot {
 impl Opening {
     /// The round and what follows, up to a council or an undershoot.
     pub(super) fn whole(&self) -> Passage {
-        let mut whole = Passage {
-            rounds: 1.0,
-            messages: self.messages,
-            undershoot: self.undershoot,
-            last_replies: self.last_replies,
-        };
+        let mut whole = self.first;
         for overshoot in &self.overshoots {
             whole.add(overshoot.probability, &overshoot.after);
         }
@@ -176,21 +172,18 @@ pub(super) fn single_opening(
     chance: f64,
     mut after: impl FnMut(u64, u64) -> Passage,
 ) -> Opening {
-    let mut opening = Opening { messages: rules.replies(members, chance), ..Opening::default() };
+    let first = Passage::round(rules.replies(members, chance));
+    let mut opening = Opening { first, ..Opening::default() };
     for (active, weight) in rules.staying(members, chance) {
         for (count, part) in rules.hearing(active) {
             let probability = weight * part;
             match rules.verdict(count) {
-                Verdict::Undershoot => {
-                    opening.undershoot += probability;
-                    opening.last_replies += probability * count as f64;
-                }
+                Verdict::Undershoot => opening.first.add_undershoot(probability, count),
                 Verdict::Council => opening.elected += probability,
-                Verdict::Overshoot => opening.overshoots.push(Overshoot {
-                    count,
-                    probability,
-                    after: after(active, count),
-                }),
+                Verdict::Overshoot => {
+                    let after = after(active, count);
+                    opening.overshoots.push(Overshoot { count, probability, after });
+                }
             }
         }
     }

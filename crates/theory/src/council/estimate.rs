@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::draw::{Descend, Opening, Rules};
-use super::{Algorithm, Cost, Election, Knowledge, Reset, Seats};
-use super::{choice, guess, history, plain, tries};
+use super::{Cost, Election, Seats, guess, tries};
 
 /// The probability of courses of an election that the sums leave out.
 const NEGLIGIBLE: f64 = 1e-15;
@@ -72,44 +71,25 @@ impl Estimate {
 
 /// Equations (19) and (20), in which the centre knows `n` after an overshoot; all rounds count.
 pub(super) fn by_equations(election: &Election, estimate: Estimate) -> Cost {
-    let known = Election { knowledge: Knowledge::Known, ..*election };
-    let rules = Rules::of(election);
-    match election.algorithm {
-        Algorithm::Naive => by_naive(election, estimate, known.cost()),
-        Algorithm::Basic | Algorithm::SkipReset => {
-            chain(&mut plain::Plain::new(rules), election, estimate, known)
-        }
-        Algorithm::Choice(pick, _) => {
-            chain(&mut choice::ChoiceTable::new(rules, pick), election, estimate, known)
-        }
-        Algorithm::History => chain(&mut history::History::new(rules), election, estimate, known),
+    match election.recurrence() {
+        None => by_naive(election, estimate),
+        Some(mut machine) => chain(&mut *machine, election, estimate),
     }
 }
 
 /// Equations (19) and (20) for an algorithm that continues with the active hosts.
-fn chain(
-    machine: &mut impl Descend,
-    election: &Election,
-    estimate: Estimate,
-    known: Election,
-) -> Cost {
+fn chain(machine: &mut dyn Descend, election: &Election, estimate: Estimate) -> Cost {
     let (seats, members) = (election.seats, election.members);
     // The continuation after an undershoot when the centre knows n.
-    let restart = match election.algorithm {
-        Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => {
-            let poll = machine.opening(members, 1.0).whole();
-            let tries = tries(poll.undershoot);
-            (poll.rounds * tries, poll.messages * tries)
-        }
-        Algorithm::Naive
-        | Algorithm::SkipReset
-        | Algorithm::Choice(_, Reset::Skipped)
-        | Algorithm::History => {
-            let known = known.cost();
-            (known.rounds, known.messages)
-        }
+    let restart = if election.algorithm.polls() {
+        let poll = machine.opening(members, 1.0).whole();
+        let tries = tries(poll.undershoot);
+        (poll.rounds * tries, poll.messages * tries)
+    } else {
+        let known = election.if_known().cost();
+        (known.rounds, known.messages)
     };
-    let mut sum = Sum::default();
+    let mut sum = Sum::START;
     let mut guess = Some(estimate.first);
     let mut success_first_round = None;
     while let Some(now) = guess {
@@ -117,7 +97,7 @@ fn chain(
         success_first_round.get_or_insert(opening.elected);
         let next = estimate.next(now, seats);
         if next == Some(now) {
-            sum.repeat(opening.undershoot);
+            sum.repeat(opening.first.undershoot);
             sum.take(&opening, restart);
             break;
         }
@@ -131,7 +111,7 @@ fn chain(
         // All reply, until enough of them are heard. With lost replies this is expensive to
         // compute, and is seldom needed.
         let poll = machine.opening(members, 1.0);
-        sum.repeat(poll.undershoot);
+        sum.repeat(poll.first.undershoot);
         sum.take(&poll, restart);
     }
     sum.cost(success_first_round.unwrap_or(0.0))
@@ -139,10 +119,10 @@ fn chain(
 
 /// Equations (19) and (20) for the naive algorithm: an overshoot gives the centre `n`, and all draw
 /// anew.
-fn by_naive(election: &Election, estimate: Estimate, known: Cost) -> Cost {
+fn by_naive(election: &Election, estimate: Estimate) -> Cost {
     let rules = Rules::of(election);
-    let restart = (known.rounds, known.messages);
-    let mut sum = Sum::default();
+    let known = election.if_known().cost();
+    let mut sum = Sum::START;
     let mut guess = Some(estimate.first);
     let mut success_first_round = None;
     loop {
@@ -160,9 +140,10 @@ fn by_naive(election: &Election, estimate: Estimate, known: Cost) -> Cost {
         if is_last {
             sum.repeat(low);
         }
-        sum.rounds += sum.weight * (1.0 + (1.0 - elected - low) * restart.0);
-        sum.messages += sum.weight
-            * (rules.replies(election.members, chance) + (1.0 - elected - low) * restart.1);
+        let high = 1.0 - elected - low;
+        let replies = rules.replies(election.members, chance);
+        sum.rounds += sum.weight * (1.0 + high * known.rounds);
+        sum.messages += sum.weight * (replies + high * known.messages);
         sum.weight *= low;
         if is_last {
             break;
@@ -180,13 +161,9 @@ struct Sum {
     weight: f64,
 }
 
-impl Default for Sum {
-    fn default() -> Self {
-        Self { rounds: 0.0, messages: 0.0, weight: 1.0 }
-    }
-}
-
 impl Sum {
+    const START: Self = Self { rounds: 0.0, messages: 0.0, weight: 1.0 };
+
     /// The next opening repeats after each undershoot.
     fn repeat(&mut self, undershoot: f64) {
         self.weight *= tries(undershoot);
@@ -194,10 +171,10 @@ impl Sum {
 
     fn take(&mut self, opening: &Opening, (rounds, messages): (f64, f64)) {
         let whole = opening.whole();
-        let after_overshoot = whole.undershoot - opening.undershoot;
+        let after_overshoot = whole.undershoot - opening.first.undershoot;
         self.rounds += self.weight * (whole.rounds + after_overshoot * rounds);
         self.messages += self.weight * (whole.messages + after_overshoot * messages);
-        self.weight *= opening.undershoot;
+        self.weight *= opening.first.undershoot;
     }
 
     fn cost(&self, success_first_round: f64) -> Cost {
@@ -208,29 +185,22 @@ impl Sum {
 /// The cost according to the pseudocode of Fig. 16, which a simulation measures: the centre never
 /// learns `n`. It keeps the greater of its estimate and the count of the round in which all drew,
 /// and reduces that after an undershoot, also after one that follows an overshoot. (Later counts
-/// are smaller, unless replies are lost.) With [`Algorithm::Naive`], whose counts are no usable
-/// lower bounds, it takes its best guess after an overshoot: exact up to one in a million, or in
-/// ten thousand if `c` is above the first estimate.
+/// are smaller, unless replies are lost.) With the [naive](super::Algorithm::Naive) algorithm,
+/// whose counts are no usable lower bounds, it takes its best guess after an overshoot: exact up to
+/// one in a million, or in ten thousand if `c` is above the first estimate.
 ///
 /// `None` for algorithms in which all reply after an overshoot and an undershoot, whose centre
-/// learns `n` as the equations have it; and for [`Algorithm::Naive`] if it takes dozens of rounds.
+/// learns `n` as the equations have it; and for the naive one if it takes dozens of rounds.
 ///
 /// # Panics
 /// If the election is invalid, or has no estimate.
 pub fn by_pseudocode(election: &Election) -> Option<Cost> {
     election.check();
-    let Knowledge::Estimated(estimate) = election.knowledge else {
-        panic!("{:?} is no estimate", election.knowledge)
-    };
-    let rules = Rules::of(election);
-    match election.algorithm {
-        Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => None,
-        Algorithm::Naive => guess::by_guesses(election, estimate),
-        Algorithm::SkipReset => Some(spread(&mut plain::Plain::new(rules), election, estimate)),
-        Algorithm::Choice(pick, Reset::Skipped) => {
-            Some(spread(&mut choice::ChoiceTable::new(rules, pick), election, estimate))
-        }
-        Algorithm::History => Some(spread(&mut history::History::new(rules), election, estimate)),
+    let estimate = election.estimate();
+    match election.recurrence() {
+        None => guess::by_guesses(election, estimate),
+        Some(_) if election.algorithm.polls() => None,
+        Some(mut machine) => Some(spread(&mut *machine, election, estimate)),
     }
 }
 
@@ -244,7 +214,7 @@ struct Reach {
 }
 
 /// Follows the probability of each estimate until all of it has reached councils.
-fn spread(machine: &mut impl Descend, election: &Election, estimate: Estimate) -> Cost {
+fn spread(machine: &mut dyn Descend, election: &Election, estimate: Estimate) -> Cost {
     let mut reaches: BTreeMap<u64, Reach> = BTreeMap::new();
     let mut waiting = BTreeMap::from([(estimate.first.to_bits(), 1.0)]);
     let (mut rounds, mut messages) = (0.0, 0.0);
@@ -276,7 +246,7 @@ fn reach_of(opening: &Opening, guess: f64, estimate: Estimate, seats: Seats) -> 
         let bits = estimate.next(known, seats).unwrap_or(0.0).to_bits();
         *next.entry(bits).or_default() += probability;
     };
-    undershoot_at(guess, opening.undershoot);
+    undershoot_at(guess, opening.first.undershoot);
     for overshoot in &opening.overshoots {
         let known = guess.max(overshoot.count as f64);
         undershoot_at(known, overshoot.probability * overshoot.after.undershoot);

@@ -9,8 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::draw::{Descend, Opening, Rules};
-use super::{Algorithm, Cost, Election, Estimate, Knowledge};
-use super::{history, plain};
+use super::{Algorithm, Cost, Election, Estimate};
 
 /// Less likely courses are not followed: they are taken to continue as if the centre knew the
 /// number.
@@ -26,13 +25,11 @@ const RARE: f64 = 1e-7;
 /// If the election is invalid, or has no estimate.
 pub fn by_evidence(election: &Election) -> Option<Cost> {
     election.check();
-    let Knowledge::Estimated(estimate) = election.knowledge else {
-        panic!("{:?} is no estimate", election.knowledge)
-    };
-    let rules = Rules::of(election);
+    let estimate = election.estimate();
     match election.algorithm {
-        Algorithm::SkipReset => Some(follow(&mut plain::Plain::new(rules), election, estimate)),
-        Algorithm::History => Some(follow(&mut history::History::new(rules), election, estimate)),
+        Algorithm::SkipReset | Algorithm::History => {
+            Some(follow(&mut *election.recurrence()?, election, estimate))
+        }
         Algorithm::Naive | Algorithm::Basic | Algorithm::Choice(_, _) => None,
     }
 }
@@ -55,9 +52,8 @@ struct RoundBySize {
     undershoots: Vec<(u64, f64)>,
 }
 
-fn follow(machine: &mut impl Descend, election: &Election, estimate: Estimate) -> Cost {
-    let known = Election { knowledge: Knowledge::Known, ..*election };
-    let known = known.cost();
+fn follow(machine: &mut dyn Descend, election: &Election, estimate: Estimate) -> Cost {
+    let known = election.if_known().cost();
     let rules = Rules::of(election);
     let begin = State { size: estimate.first as u64, replies: 0, shares: 0f64.to_bits() };
     let mut steps: BTreeMap<u64, RoundBySize> = BTreeMap::new();
@@ -70,7 +66,8 @@ fn follow(machine: &mut impl Descend, election: &Election, estimate: Estimate) -
                 messages += weight * known.messages;
                 continue;
             }
-            let chance = chance_by(state.size, election);
+            // By a size of 0 all reply: c/0 is infinite.
+            let chance = (election.c / state.size as f64).min(1.0);
             let step = steps.entry(state.size).or_insert_with(|| {
                 let opening = machine.opening(election.members, chance);
                 step_of(&opening, &rules, election.members, chance)
@@ -92,13 +89,6 @@ fn follow(machine: &mut impl Descend, election: &Election, estimate: Estimate) -
         rounds,
         messages,
         success_first_round: steps.get(&begin.size).map_or(0.0, |it| it.elected),
-    }
-}
-
-fn chance_by(size: u64, election: &Election) -> f64 {
-    match size {
-        0 => 1.0,
-        1.. => (election.c / size as f64).min(1.0),
     }
 }
 

@@ -65,11 +65,7 @@ impl History {
         let next = self.rules.staying(active, chance);
         let below = next.iter().map(|(number, _)| *number);
         self.tabulate(below.filter(|number| *number < active).max());
-        let mut passage = Passage {
-            rounds: 1.0,
-            messages: self.rules.replies(active, chance),
-            ..Passage::default()
-        };
+        let mut passage = Passage::round(self.rules.replies(active, chance));
         let mut all_stay = 0.0;
         for (number, weight) in next {
             if number == active {

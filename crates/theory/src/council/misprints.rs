@@ -1,6 +1,6 @@
 //! The paper's equations that are wrong or only bounds, as printed.
 
-use super::draw::{Descend, Rules};
+use super::draw::{Descend, Passage, Rules};
 use super::plain::Plain;
 use super::{Algorithm, Cost, Election, Knowledge, Loss, Seats};
 use crate::binomial::law;
@@ -11,7 +11,7 @@ use crate::binomial::law;
 /// # Panics
 /// If the election is invalid, see [`Election::cost`]; losses and estimates are ignored.
 pub fn basic_messages(election: &Election) -> f64 {
-    let election = lossless(election);
+    let election = Election { loss: Loss::NONE, ..election.if_known() };
     election.check();
     let chance = election.c / election.members as f64;
     let mut machine = Plain::new(Rules::of(&election));
@@ -85,14 +85,14 @@ fn rounds_of_few(c: f64, delta: f64) -> f64 {
 /// # Panics
 /// If the election is invalid, see [`Election::cost`]; losses and estimates are ignored.
 pub fn literal_history(election: &Election) -> Cost {
-    let election = lossless(election);
+    let election = Election { loss: Loss::NONE, ..election.if_known() };
     election.check();
     if election.members <= election.seats.most {
         return election.cost();
     }
     let mut literal = Literal { election, table: Vec::new() };
     let (all, elected) = literal.from(election.members);
-    let again = all.storm / (1.0 - all.storm);
+    let again = all.undershoot / (1.0 - all.undershoot);
     let members = election.members as f64;
     Cost {
         rounds: all.rounds + again * (1.0 + all.rounds),
@@ -101,29 +101,24 @@ pub fn literal_history(election: &Election) -> Cost {
     }
 }
 
-/// The course from some number of active hosts to a council, or until all reply.
-#[derive(Clone, Copy, Default)]
-struct Course {
-    rounds: f64,
-    messages: f64,
-    storm: f64,
-}
-
+/// The courses from some number of active hosts to a council, or until all reply: the undershoot of
+/// a passage.
 struct Literal {
     election: Election,
-    table: Vec<Course>,
+    table: Vec<Passage>,
 }
 
 impl Literal {
     /// The course from `active` hosts on, and the probability of a council in the next round.
-    fn from(&mut self, active: u64) -> (Course, f64) {
+    fn from(&mut self, active: u64) -> (Passage, f64) {
         let seats = self.election.seats;
         let next = law(active, self.election.c / active as f64);
         let below = next.iter().map(|(number, _)| *number);
         let most = below.filter(|number| *number < active).max().unwrap_or(0);
         while self.table.len() as u64 <= most {
             let active = self.table.len() as u64;
-            let course = if active <= seats.most { Course::default() } else { self.from(active).0 };
+            let is_council = active <= seats.most;
+            let course = if is_council { Passage::default() } else { self.from(active).0 };
             self.table.push(course);
         }
         let share_of = |is_such: &dyn Fn(u64) -> bool| -> f64 {
@@ -131,27 +126,21 @@ impl Literal {
             such.map(|(_, weight)| weight).sum()
         };
         let undershoot = share_of(&|number| number < seats.least);
-        let mut course = Course { rounds: 1.0, messages: self.election.c, storm: 0.0 };
+        let mut course = Passage::round(self.election.c);
         for (number, weight) in
             next.iter().filter(|(number, _)| (seats.most + 1..active).contains(number))
         {
-            let then = self.table[*number as usize];
-            course.rounds += weight * then.rounds;
-            course.messages += weight * then.messages;
-            course.storm += weight * then.storm;
+            course.add(*weight, &self.table[*number as usize]);
         }
         // After a first undershoot the same draw comes again; after a second one all reply.
         let twice = 1.0 + undershoot;
         let factor = 1.0 / (1.0 - twice * share_of(&|number| number == active));
-        let course = Course {
+        let course = Passage {
             rounds: factor * twice * course.rounds,
             messages: factor * twice * course.messages,
-            storm: factor * (twice * course.storm + undershoot * undershoot),
+            undershoot: factor * (twice * course.undershoot + undershoot * undershoot),
+            last_replies: 0.0,
         };
         (course, share_of(&|number| seats.contain(number)))
     }
-}
-
-fn lossless(election: &Election) -> Election {
-    Election { loss: Loss::NONE, knowledge: Knowledge::Known, ..*election }
 }

@@ -218,12 +218,6 @@ pub struct Recovery {
     pub restart: Optimum,
 }
 
-/// The seats to be filled for a council of `seats`, at least `wanted` of them, if `seated` are
-/// left. `None` if none is missing.
-pub fn missing(seats: Seats, seated: u64, wanted: u64) -> Option<Seats> {
-    (seated < wanted).then(|| Seats { least: wanted - seated, most: seats.most - seated })
-}
-
 /// Compares filling seats with starting over, each with the best `c`. `wanted` is `L`, or more if
 /// the centre fills seats before it must.
 ///
@@ -236,9 +230,8 @@ pub fn recover(election: &Election, seated: u64, wanted: u64, goal: Goal) -> Rec
         election.seats.least,
         election.seats.most
     );
-    let Some(missing) = missing(election.seats, seated, wanted) else {
-        panic!("{seated} seated, and {wanted} wanted")
-    };
+    assert!(seated < wanted, "{seated} seated, and {wanted} wanted");
+    let missing = Seats { least: wanted - seated, most: election.seats.most - seated };
     let others = Election { seats: missing, members: election.members - seated, ..*election };
     let anew = Election { seats: Seats { least: wanted, most: election.seats.most }, ..*election };
     Recovery { missing, top_up: best_c(&others, goal), restart: best_c(&anew, goal) }

@@ -50,18 +50,13 @@ impl Plain {
 
     /// `V(active)`.
     fn before_count(&mut self, active: u64) -> Passage {
-        if let Some(known) = self.tabulated(active) {
-            return known;
+        if let Some(known) = self.table.get(active as usize) {
+            return *known;
         }
         let step = self.uncounted(active);
         let below = step.next.iter().map(|(number, _)| *number);
         self.tabulate(below.filter(|number| *number < active).max());
         self.solved(active, &step)
-    }
-
-    fn tabulated(&self, active: u64) -> Option<Passage> {
-        let index = usize::try_from(active).ok()?;
-        self.table.get(index).copied()
     }
 
     /// Fills the table up to `most`.
@@ -108,11 +103,7 @@ impl Plain {
     fn counted(&self, active: u64, count: u64) -> PlainRound {
         let chance = self.rules.chance(count);
         PlainRound {
-            passage: Passage {
-                rounds: 1.0,
-                messages: self.rules.replies(active, chance),
-                ..Passage::default()
-            },
+            passage: Passage::round(self.rules.replies(active, chance)),
             next: self.rules.staying(active, chance),
         }
     }

@@ -1,6 +1,6 @@
 //! The rules of a council with the best `c`.
 
-use hustings_protocol::council::{Algorithm, Config, Knowledge, Pick, Reset};
+use hustings_protocol::council::{Algorithm, Config, Knowledge};
 
 use super::optimum::{Goal, best_c, robust_c, uncertain};
 use crate::council as theory;
@@ -60,17 +60,7 @@ pub fn in_theory(algorithm: Algorithm) -> Option<theory::Algorithm> {
         Algorithm::Naive => theory::Algorithm::Naive,
         Algorithm::Basic => theory::Algorithm::Basic,
         Algorithm::SkipReset => theory::Algorithm::SkipReset,
-        Algorithm::Choice(pick, reset) => {
-            let pick = match pick {
-                Pick::SmallestOvershoot => theory::Pick::SmallestOvershoot,
-                Pick::First => theory::Pick::First,
-            };
-            let reset = match reset {
-                Reset::Polled => theory::Reset::Polled,
-                Reset::Skipped => theory::Reset::Skipped,
-            };
-            theory::Algorithm::Choice(pick, reset)
-        }
+        Algorithm::Choice(pick, reset) => theory::Algorithm::Choice(pick, reset),
         Algorithm::History { .. } => theory::Algorithm::History,
         Algorithm::Priority | Algorithm::Bolot => return None,
     })

@@ -7,8 +7,7 @@ use std::f64::consts::PI;
 
 use super::Model;
 use super::relay::connected_printed;
-use crate::binomial::complement_to;
-use crate::binomial::law;
+use crate::binomial::{complement_to, law};
 
 /// `Pr_lb[E1]`: between `K_1/2` and `3K_1/2` members enter the relay phase, and between `K_2/2` and
 /// `3K_2/2` of them send a final multicast.

@@ -123,22 +123,17 @@ impl Spread {
     /// Valid for any number of members, fast for up to `members`.
     pub(super) fn new(direct: f64, passage: f64, members: u64) -> Self {
         let most = members.min(TABULATED) as usize;
-        let powers = |base: f64| -> Vec<f64> {
-            let exponents = (0..=most).map(|exponent| exponent as f64);
-            exponents.map(|exponent| complement_to(base, exponent)).collect()
+        let each = |of: fn(f64, f64) -> f64, chance: f64| -> Vec<f64> {
+            (0..=most).map(|number| of(chance, number as f64)).collect()
         };
-        let cut = powers(passage);
-        let to_any = |chance: f64| -> Vec<f64> {
-            let numbers = (0..=most).map(|number| number as f64);
-            numbers.map(|number| any_of(chance, number)).collect()
-        };
-        let to_any_by_passage = to_any(passage);
+        let cut = each(complement_to, passage);
+        let to_any_by_passage = each(any_of, passage);
         let mut connected = vec![0.0, 1.0];
         for n in 1..most {
             let next = reaching(n, &cut, &to_any_by_passage, &connected, &connected[1..]);
             connected.push(next);
         }
-        let to_any_directly = to_any(direct);
+        let to_any_directly = each(any_of, direct);
         let mut reached = vec![1.0];
         for n in 1..=most {
             reached.push(reaching(n, &cut, &to_any_directly, &connected, &reached));
@@ -148,8 +143,7 @@ impl Spread {
 
     /// `R(n)`: the probability that the news reaches all of `n` members.
     pub(super) fn reaches(&self, n: u64) -> f64 {
-        let tabulated = usize::try_from(n).ok().and_then(|n| self.reached.get(n));
-        match tabulated {
+        match self.reached.get(n as usize) {
             Some(chance) => chance.min(1.0),
             None if n <= TABULATED => Self::new(self.direct, self.passage, n).reaches(n),
             None => self.reaches_many(n as f64),

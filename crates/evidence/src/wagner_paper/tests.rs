@@ -5,7 +5,7 @@ use hustings_protocol::wagner::Config;
 use hustings_protocol::wagner::subset::{Compare, Selection};
 use hustings_sim::wagner::{Cheat, DrawTrial, Segment};
 
-use super::super::assert_refuted::{assert_own_check_fails, assert_refuted};
+use super::super::tests::{assert_own_check_fails, assert_refuted};
 use super::{draws, faults};
 
 fn with_config(trial: DrawTrial, change: fn(Config) -> Config) -> DrawTrial {

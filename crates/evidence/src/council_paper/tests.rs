@@ -3,7 +3,7 @@
 
 use hustings_theory::council::{Algorithm, Election, Knowledge, Loss};
 
-use super::super::assert_refuted::{assert_own_check_fails, assert_refuted};
+use super::super::tests::{assert_own_check_fails, assert_refuted};
 use super::{known_group_size, tables, unknown_group_size};
 
 /// Fewer hosts reply than should.

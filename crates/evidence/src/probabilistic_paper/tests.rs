@@ -6,7 +6,7 @@ use hustings_protocol::probabilistic::{
     Config, GroupSize, Introduction, LastRound, Recall, ReplyRule, Strategy,
 };
 
-use super::super::assert_refuted::{assert_own_check_fails, assert_refuted};
+use super::super::tests::{assert_own_check_fails, assert_refuted};
 use super::{analysis, simulations, theorems};
 
 /// K does not grow after the first round.
