@@ -12,7 +12,7 @@ use hustings_protocol::announce::Takeover;
 
 use self::Arity::{One, Several, Switch};
 use super::presets::{ANNOUNCE_BOUNDS, SUPPRESS_BOUNDS, TTL_BOUNDS, WAIT_BOUNDS};
-use super::values::{self, ListenFor, OrOff, ProtocolName};
+use super::values::{self, ProtocolName};
 use super::written::{Place, Sourced, Written};
 use crate::council::CouncilPart;
 use crate::seal::Key;
@@ -166,13 +166,13 @@ fields! {
         default: "the address of --bind, or of the first interface that leads to other hosts; for \
                   IPv6, the only one",
         option: option(60, "ADDRESS", One);
-    "http" => http: OrOff<SocketAddr> = text(values::http),
+    "http" => http: Option<SocketAddr> = text(values::http),
         sample: "\"127.0.0.1:7480\"",
         help: "The HTTP address for `hustings status`, `watch` and `step-down`, or off; port 0: \
                any free port",
         default: "127.0.0.1:7480; for `hustings run`, off",
         option: option(190, "ADDRESS:PORT|off", One);
-    "metrics" => metrics: OrOff<SocketAddr> = text(values::metrics),
+    "metrics" => metrics: Option<SocketAddr> = text(values::metrics),
         sample: "\"0.0.0.0:7481\"",
         help: "The address at which Prometheus reads metrics and other hosts read the status, or \
                off; port 0: any free port. Read-only, for every host that can reach it",
@@ -242,16 +242,16 @@ fields! {
         help: "The time within which members announce themselves one after the other; with \
                protocol announce 0s, all at once",
         default: "5ms";
-    "listen" => listen: ListenFor = text(values::listen),
+    "listen" => listen: Option<Duration> = text(values::listen),
         sample: "\"300ms\"",
         help: "The time for which a leader may be silent; auto: by the measured loss",
         default: "auto",
         option: option(180, "DURATION|auto", One);
-    "listen-miss" => listen_miss: f64 = number("more than 0 and less than 1", |it| it > 0.0 && it < 1.0),
+    "listen-miss" => listen_miss: f64 = number("more than 0 and less than 1", |it| *it > 0.0 && *it < 1.0),
         sample: "1e-6",
         help: "With listen auto: the probability of missing a leader that runs",
         default: "1e-6";
-    "loss" => loss: f64 = number("0 or more and less than 1", |it| (0.0..1.0).contains(&it)),
+    "loss" => loss: f64 = number("0 or more and less than 1", |it| (0.0..1.0).contains(it)),
         sample: "0.1",
         help: "The share of lost messages to assume until it is measured",
         default: "0.1";
@@ -280,7 +280,7 @@ fields! {
                partial view, 8 to 1000, for groups too large to know whole",
         default: "all members",
         option: option(100, "N", One);
-    "target" => target: f64 = number("more than 0 and less than 1", |it| it > 0.0 && it < 1.0),
+    "target" => target: f64 = number("more than 0 and less than 1", |it| *it > 0.0 && *it < 1.0),
         sample: "0.999",
         help: "With probabilistic, instead of k: the probability that the first round of an \
                election succeeds",
@@ -332,7 +332,7 @@ fields! {
         sample: "\"alpha.centre\"",
         help: "The only member that this host accepts as a council's centre",
         default: "any member that calls";
-    "multicast" => multicast: OrOff<SocketAddr> = text(values::multicast),
+    "multicast" => multicast: Option<SocketAddr> = text(values::multicast),
         sample: "\"239.255.72.85:7401\"",
         help: "The multicast address for discovery, or off",
         default: "239.255.72.85:7401, or [ff05::4855]:7401 if --bind is an IPv6 address",
