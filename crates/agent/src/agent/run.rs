@@ -140,8 +140,7 @@ pub(super) async fn run(
         };
         agent.look_for_pause(now, due);
         if matches!(event, Event::Control(Control::Stop)) {
-            agent.leave(now);
-            agent.finish().await;
+            agent.leave(now).await;
             return Ok(());
         }
         agent.on_event(now, event, &mut sources).await;
@@ -197,6 +196,7 @@ impl Loop {
     }
 
     async fn on_event(&mut self, now: Instant, event: Event, sources: &mut Sources) {
+        let (groups, out) = (&mut self.groups, &mut self.outbox);
         match event {
             Event::Control(control) => self.on_control(now, control),
             Event::Datagram(datagram) => {
@@ -212,20 +212,10 @@ impl Loop {
             }
             Event::Link(arrival) => self.on_arrival(now, arrival),
             Event::Lifeline(notice) => self.on_lifeline(now, notice),
-            Event::Seeds(group, addresses) => {
-                self.groups[group].join(now, &addresses, &mut self.outbox);
-            }
-            Event::Saved(group, done) => {
-                self.groups[group].on_saved(now, &done, &mut self.outbox);
-            }
-            Event::Lease(group, event) => {
-                self.groups[group].on_lease_event(now, &event, &mut self.outbox);
-            }
-            Event::WorkStopped => {
-                for group in &mut self.groups {
-                    group.leave_tenure(now, &mut self.outbox);
-                }
-            }
+            Event::Seeds(group, addresses) => groups[group].join(now, &addresses, out),
+            Event::Saved(group, done) => groups[group].on_saved(now, &done, out),
+            Event::Lease(group, event) => groups[group].on_lease_event(now, &event, out),
+            Event::WorkStopped => groups.iter_mut().for_each(|it| it.leave_tenure(now, out)),
             Event::Due => {}
         }
     }
@@ -235,9 +225,10 @@ impl Loop {
         self.on_frame(at, channel, from, &mut buffer[..length]);
     }
 
-    /// Handles `first` and further datagrams that have already arrived. If more remain, handles
-    /// frames from links next, so that a flood of datagrams does not starve them. Handles due
-    /// timeouts after each frame. Returns true if datagrams remain.
+    /// Handles `first` and further datagrams that have already arrived, each at its own time,
+    /// because the process may have been stopped in between. If more may remain, returns true, and
+    /// handles frames from links next, so that a flood of datagrams does not starve them. Handles
+    /// due timeouts after each frame.
     fn on_datagrams(
         &mut self,
         first: Datagram,
@@ -245,16 +236,6 @@ impl Loop {
         arrivals: &mut mpsc::Receiver<Arrival>,
     ) -> bool {
         self.on_datagram(first, buffer);
-        let are_left = self.on_waiting_datagrams(buffer);
-        if are_left {
-            self.on_waiting_arrivals(arrivals);
-        }
-        are_left
-    }
-
-    /// Handles datagrams that have already arrived, each at its own time, because the process may
-    /// have been stopped in between. Returns true if there may be more.
-    fn on_waiting_datagrams(&mut self, buffer: &mut [u8]) -> bool {
         for _ in 1..MOST_AT_ONCE {
             let due = self.due();
             let Some(datagram) = self.udp_transport.try_receive(buffer) else {
@@ -264,19 +245,12 @@ impl Loop {
             self.on_datagram(datagram, buffer);
             self.pass(datagram.at);
         }
-        true
-    }
-
-    /// Handles frames that have already arrived over links.
-    fn on_waiting_arrivals(&mut self, arrivals: &mut mpsc::Receiver<Arrival>) {
-        for _ in 0..MOST_AT_ONCE {
-            let Ok(arrival) = arrivals.try_recv() else {
-                return;
-            };
+        for arrival in std::iter::from_fn(|| arrivals.try_recv().ok()).take(MOST_AT_ONCE) {
             let now = clock::now();
             self.on_arrival(now, arrival);
             self.pass(now);
         }
+        true
     }
 
     fn on_arrival(&mut self, now: Instant, mut arrival: Arrival) {
@@ -367,30 +341,12 @@ impl Loop {
                 // The caller may have stopped waiting.
                 let _ = answer.send(self.status());
             }
-            Control::StepDown { group, span, transferee, resignation, done } => {
-                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
-                    match resignation {
-                        Some(why) => group.resign(now, span, why, &mut self.outbox),
-                        None => group.step_down(now, span, transferee, &mut self.outbox),
-                    }
+            Control::Group(name, act, done) => {
+                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == name) {
+                    act(group, now, &mut self.outbox);
                 }
                 self.flush();
                 let _ = done.send(());
-            }
-            Control::FindTransferee { group, name, found } => {
-                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
-                    group.find_transferee(now, name, found, &mut self.outbox);
-                }
-            }
-            Control::Ask { group, request } => {
-                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
-                    group.ask_authority(now, request, &mut self.outbox);
-                }
-            }
-            Control::VoterQueryRound { group, answers } => {
-                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
-                    group.voter_query(now, answers, &mut self.outbox);
-                }
             }
             Control::Stop => {} // handled in the loop
         }
@@ -407,15 +363,12 @@ impl Loop {
         }
     }
 
-    fn leave(&mut self, now: Instant) {
+    /// Leaves all groups, and waits until the stores have recorded the release of every lease.
+    async fn leave(&mut self, now: Instant) {
         for group in &mut self.groups {
             group.leave(now, &mut self.outbox);
         }
         self.flush();
-    }
-
-    /// Waits until the stores have recorded the release of every lease.
-    async fn finish(&mut self) {
         for group in self.groups.drain(..) {
             group.finish().await;
         }

@@ -1,5 +1,6 @@
 //! The UDP sockets of an agent: opening, sending and receiving.
 
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -67,11 +68,9 @@ impl UdpTransport {
                 address.port()
             );
         }
-        let mut multicasts: Vec<(SocketAddr, UdpSocket)> = Vec::new();
-        for group in config.groups.iter().filter_map(|group| group.multicast) {
-            if multicasts.iter().any(|(known, _)| *known == group) {
-                continue;
-            }
+        let mut multicasts = Vec::new();
+        let groups = config.groups.iter().filter_map(|group| group.multicast);
+        for group in groups.collect::<BTreeSet<SocketAddr>>() {
             match sockets::multicast(group, config.interface) {
                 Ok(socket) => multicasts.push((group, socket)),
                 Err(error) => tracing::warn!(

@@ -192,9 +192,7 @@ pub(super) async fn listen(
 fn refusal(error: StartError) -> Failure {
     match error {
         StartError::AgentConfigError(unfit) => Failure::Usage(unfit.to_string()),
-        error @ (StartError::Trace { .. } | StartError::Authority { .. }) => {
-            Failure::Usage(error.to_string())
-        }
+        error @ StartError::Group { .. } => Failure::Usage(error.to_string()),
         error => Failure::Failed(error.to_string()),
     }
 }

@@ -141,8 +141,7 @@ async fn waiting_datagrams_are_handled_at_their_own_times() {
     }
     let mut buffer = [0; BUFFER_BYTES];
     let first = agent.udp_transport.receive(&mut buffer).await;
-    agent.on_datagram(first, &mut buffer);
-    agent.on_waiting_datagrams(&mut buffer);
+    assert!(!agent.on_datagrams(first, &mut buffer, &mut mpsc::channel(1).1));
     let status = agent.status().groups.remove(0).tenure.expect("fenced");
     let heard: Vec<Instant> = status.voters.iter().filter_map(|it| it.heard).collect();
     assert_eq!(heard.len(), VOTERS.len());
