@@ -26,7 +26,7 @@ use super::guardian_timeout::{GuardianTimeout, SLACK, Step};
 use super::heartbeat::{Heartbeat, PING_EVERY, Remedy};
 use super::ipc::{Order, Report, tell};
 use super::lease_binding::Term;
-use super::stages::Stage;
+use super::stages::{WARDEN, stage_command};
 use crate::watcher::kill_orphans;
 use crate::{descriptors, fd_passing, processes};
 use hustings_authority::LastWill;
@@ -285,7 +285,7 @@ impl GuardianClient {
 /// Returns the command line that starts the warden, with the environment of the command.
 fn command_line(workload: &Workload, leadership: &Leadership, term: Option<Term>) -> Command {
     let grace_millis = u64::try_from(workload.grace.as_millis()).unwrap_or(u64::MAX);
-    let mut line = Stage::Warden.command(grace_millis, &workload.command);
+    let mut line = stage_command(WARDEN, grace_millis, &workload.command);
     for (name, _) in std::env::vars_os() {
         if name.as_bytes().starts_with(OUR_VARIABLES) {
             line.env_remove(name);

@@ -117,10 +117,8 @@ impl Tenures {
             Ok(()) = tenure.changed() => {}
             Ok(()) = last_will.changed() => {
                 let latest = last_will.borrow_and_update().clone();
-                return Change::LastWill(match work.is_shared() {
-                    true => LastWill::default(),
-                    false => latest,
-                });
+                let is_sole = !work.is_shared();
+                return Change::LastWill(if is_sole { latest } else { LastWill::default() });
             }
             else => return pending().await,
         }
@@ -301,7 +299,7 @@ mod tests {
         authority.send_replace(renewed);
         let change = tenures.changed(Fence(7)).await;
         let until = renewed.map(|held| held.until);
-        assert!(matches!(change, Change::Until(deadline) if Some(deadline.until()) == until));
+        assert!(matches!(change, Change::Until(deadline) if Some(deadline.until) == until));
         for other in [held(8, GRACE), None] {
             authority.send_replace(other);
             assert!(matches!(tenures.changed(Fence(7)).await, Change::Over));
