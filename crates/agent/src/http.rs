@@ -74,6 +74,10 @@ const MOST_STREAMS: usize = 32;
 /// The time for which a stream of events stays open, even if other clients want its place.
 const STREAM_STAYS: Duration = Duration::from_secs(15);
 
+/// The paths for programs on this host.
+const PATHS: &str = "/, /metrics, /healthz, /v1/status, /v1/watch, /v1/watch-council, \
+                     /v1/groups/GROUP/leader and /v1/groups/GROUP/council";
+
 /// The clients that a listener answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
@@ -158,13 +162,11 @@ fn routes(interface: Interface, door: Door) -> Router {
             .route("/v1/groups/{group}/step-down", post(refuse_to_step_down))
             .route("/v1/groups/{group}/council", get(council))
             .route("/v1/watch", get(|state, answer| watch(state, answer, watching::leaderships)))
-            .route("/v1/watch-council", get(|state, answer| watch(state, answer, watching::councils)))
-            .fallback(|uri| {
-                nothing_but(
-                    uri,
-                    "/, /metrics, /healthz, /v1/status, /v1/watch, /v1/watch-council, /v1/groups/GROUP/leader and /v1/groups/GROUP/council",
-                )
-            }),
+            .route(
+                "/v1/watch-council",
+                get(|state, answer| watch(state, answer, watching::councils)),
+            )
+            .fallback(|uri| nothing_but(uri, PATHS)),
     };
     routes.method_not_allowed_fallback(wrong_method).with_state(interface)
 }

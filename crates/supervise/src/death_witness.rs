@@ -30,7 +30,7 @@
 //! which the worker receives itself. If a program signals both processes, as a service manager
 //! does, the worker receives the signal twice.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -183,8 +183,12 @@ impl Worker {
 
     /// Returns the worker if this process was started as one.
     fn of_this_process() -> io::Result<Option<Self>> {
-        let named = std::env::var_os(DEATH_WITNESS).and_then(|pid| parse(&pid));
-        let Some(death_witness) = named.filter(|pid| is_death_witness(*pid)) else {
+        let named = std::env::var_os(DEATH_WITNESS);
+        let named = named.and_then(|pid| Pid::from_raw(pid.to_str()?.parse().ok()?));
+        // A descendant of a worker inherits the id, and is adopted by the death witness when
+        // orphaned. But its standard input is not the socket.
+        let is_peer = |pid: &Pid| socket_peercred(io::stdin()).is_ok_and(|it| it.pid == *pid);
+        let Some(death_witness) = named.filter(is_peer) else {
             return Ok(None);
         };
         set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -197,17 +201,6 @@ impl Worker {
         name_as_called()?;
         Ok(Some(Self { death_witness: handed.socket }))
     }
-}
-
-/// True if the death witness with this process id has started this process as its worker. A
-/// descendant of a worker inherits the id, and is adopted by the death witness when orphaned. But
-/// its standard input is not the socket.
-fn is_death_witness(death_witness: Pid) -> bool {
-    socket_peercred(io::stdin()).is_ok_and(|peer| peer.pid == death_witness)
-}
-
-fn parse(pid: &OsStr) -> Option<Pid> {
-    Pid::from_raw(pid.to_str()?.parse().ok()?)
 }
 
 /// Sets the process name, which would otherwise be "exe" from the path of the executable.

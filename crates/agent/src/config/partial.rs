@@ -77,28 +77,26 @@ impl PartialConfig {
     /// If there is no group then.
     pub fn choose_group(&mut self) -> Result<(), String> {
         let file = self.file.as_ref().map(|file| file.display());
-        match (&self.agent.group, &self.groups[..]) {
-            (None, [_, ..]) => {}
-            (None, []) => {
-                return Err(file.map_or_else(
-                    || "no group to be a member of: add --group GROUP or --config FILE".to_owned(),
-                    |file| format!("{file}: no [[group]]: add one, with a name, or --group GROUP"),
-                ));
+        let Some(Sourced { value: name, place }) = &self.agent.group else {
+            if !self.groups.is_empty() {
+                return Ok(());
             }
-            (name, []) => {
-                self.groups.push(GroupFields { name: name.clone(), ..GroupFields::default() });
-            }
-            (Some(Sourced { value: name, place }), groups) => {
-                let known: Vec<String> = groups.iter().map(GroupFields::name).collect();
-                if !known.contains(name) {
-                    let file = file.map_or_else(String::new, |file| file.to_string());
-                    let known = known.join(", ");
-                    return Err(format!("{place} {name}: no such group in {file}: choose {known}"));
-                }
-                let name = name.clone();
-                self.groups.retain(|group| group.name() == name);
-            }
+            return Err(file.map_or_else(
+                || "no group to be a member of: add --group GROUP or --config FILE".to_owned(),
+                |file| format!("{file}: no [[group]]: add one, with a name, or --group GROUP"),
+            ));
+        };
+        if self.groups.is_empty() {
+            let name = self.agent.group.clone();
+            self.groups.push(GroupFields { name, ..GroupFields::default() });
         }
+        let known: Vec<String> = self.groups.iter().map(GroupFields::name).collect();
+        if !known.contains(name) {
+            let file = file.map(|file| file.to_string()).unwrap_or_default();
+            let known = known.join(", ");
+            return Err(format!("{place} {name}: no such group in {file}: choose {known}"));
+        }
+        self.groups.retain(|group| group.name() == *name);
         Ok(())
     }
 
@@ -135,11 +133,10 @@ impl PartialConfig {
 
     /// Returns the unspecified address of the IP version of the configured addresses.
     fn any(&self) -> IpAddr {
-        let multicasts = self.groups.iter().map(|group| value(&group.multicast));
-        let multicast = multicasts.flatten().flatten().next();
-        let written = value(&self.agent.bind).map(|it| it.ip());
-        let written = written.or(value(&self.agent.interface));
-        match written.or(multicast.map(|it| it.ip())) {
+        let mut multicasts = self.groups.iter().filter_map(|it| value(&it.multicast).flatten());
+        let bind = value(&self.agent.bind).map(|it| it.ip());
+        let interface = bind.or(value(&self.agent.interface));
+        match interface.or_else(|| multicasts.next().map(|it| it.ip())) {
             Some(IpAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
             Some(IpAddr::V4(_)) | None => Ipv4Addr::UNSPECIFIED.into(),
         }

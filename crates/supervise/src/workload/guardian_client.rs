@@ -29,8 +29,7 @@ use super::lease_binding::Term;
 use super::stages::{WARDEN, stage_command};
 use crate::watcher::kill_orphans;
 use crate::{descriptors, fd_passing, processes};
-use hustings_authority::LastWill;
-use hustings_authority::WorkGuard;
+use hustings_authority::{LastWill, WorkGuard};
 use hustings_protocol::leadership::Leadership;
 use hustings_system::clock;
 

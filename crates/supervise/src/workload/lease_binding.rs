@@ -8,8 +8,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::deadline::Deadline;
-use hustings_authority::LastWill;
-use hustings_authority::{Fence, Held, InFlight, LeaseWatch, WorkGuard};
+use hustings_authority::{Fence, Held, InFlight, LastWill, LeaseWatch, WorkGuard};
 use hustings_system::clock;
 
 /// Makes leadership more than advisory: a command runs only under a tenure, and is gone when that

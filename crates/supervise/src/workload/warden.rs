@@ -57,7 +57,8 @@ fn follow_orders(watcher: &mut Watcher, deadline: &mut Option<Deadline>) {
         match line.parse() {
             Ok(Order::Until(until)) => *deadline = Some(until),
             Ok(Order::Ping) => _ = tell(&watcher.peer.socket, &Report::Alive),
-            Ok(Order::SoftLimit(files)) => descriptors::lower_limit(files),
+            // A higher limit than expected harms only a few old programs.
+            Ok(Order::SoftLimit(files)) => _ = descriptors::set_soft_limit(files),
             Ok(Order::Stop(_) | Order::Pass(_) | Order::LastWill(_)) | Err(_) => {}
         }
     }
