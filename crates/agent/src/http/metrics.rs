@@ -61,11 +61,13 @@ type Value<V> = fn(&GroupStatus) -> Option<V>;
 /// Reads the name of a member.
 type Name = fn(&GroupStatus) -> Option<&String>;
 
-/// Writes metrics one after the other. A row has the kind (a method of [`Sheet`]), the name, the
-/// help text, and the value of a group. A group without a value has no sample.
+/// Writes metrics one after the other. A row has the help text as a documentation comment, the kind
+/// (a method of [`Sheet`]), the name, and the value of a group. A group without a value has no
+/// sample.
 macro_rules! metrics {
-    ($sheet:ident, $group:ident: $($kind:ident $name:literal: $help:literal, $value:expr;)*) => {{
-        $($sheet.$kind($name, $help, |$group| $value)?;)*
+    ($sheet:ident, $group:ident:
+     $($(#[doc = $help:literal])+ $kind:ident $name:literal = $value:expr;)*) => {{
+        $($sheet.$kind($name, concat!($($help),+).trim_ascii_start(), |$group| $value)?;)*
         Ok(())
     }};
 }
@@ -88,95 +90,91 @@ impl Sheet<'_, '_> {
             HealthState::ALL.map(|state| (state.name(), is_in_it(state)))
         })?;
         metrics! { self, group:
-            gauge "health_level": "The health of the group: 0 good, 1 warning, 2 bad.",
-                Some(group.health.level as u32);
+            /// The health of the group: 0 good, 1 warning, 2 bad.
+            gauge "health_level" = Some(group.health.level as u32);
         }
     }
 
     fn leadership(&mut self) -> fmt::Result {
         metrics! { self, group:
-            gauge "fenced":
-                "1 if leadership is fenced, 0 if it is advisory; none if the group elects no leader.",
+            /// 1 if leadership is fenced, 0 if it is advisory; none if the group elects no leader.
+            gauge "fenced" =
                 elects(group).then(|| u32::from(group.leadership.mode == Mode::Fenced));
-            gauge "leads": "1 if this member leads; none if the group elects no leader.",
-                elects(group).then(|| u32::from(group.leadership.leads));
-            name "leader": "The leader that this member knows; none while it knows no leader.",
-                group.leadership.leader.as_ref().map(|it| &it.name);
-            counter "leader_changes": "Changes of the leader since this member started.",
-                Some(group.leadership.changes);
+            /// 1 if this member leads; none if the group elects no leader.
+            gauge "leads" = elects(group).then(|| u32::from(group.leadership.leads));
+            /// The leader that this member knows; none while it knows no leader.
+            name "leader" = group.leadership.leader.as_ref().map(|it| &it.name);
+            /// Changes of the leader since this member started.
+            counter "leader_changes" = Some(group.leadership.changes);
         }
     }
 
     fn tenure(&mut self) -> fmt::Result {
         metrics! { self, group:
-            name "holder":
-                "The holder of tenure that this member knows; none while it knows no holder.",
-                group.tenure.as_ref()?.holder.as_ref();
-            gauge "fence": "The fence of the present tenure that this member knows.",
-                group.tenure.as_ref()?.fence;
-            seconds "tenure_remaining":
-                "The remaining time of this member's own tenure unless it is renewed; none while it holds none.",
-                Some(group.tenure.as_ref()?.remaining?.as_secs_f64());
-            gauge "voters": "Members that vote on tenure.",
-                Some(group.tenure.as_ref()?.voters.len()).filter(|it| *it > 0);
-            gauge "voters_heard":
-                "Voters that answer this member; none unless it holds tenure or requests it.",
+            /// The holder of tenure that this member knows; none while it knows no holder.
+            name "holder" = group.tenure.as_ref()?.holder.as_ref();
+            /// The fence of the present tenure that this member knows.
+            gauge "fence" = group.tenure.as_ref()?.fence;
+            /// The remaining time of this member's own tenure unless it is renewed; none while it
+            /// holds none.
+            seconds "tenure_remaining" = Some(group.tenure.as_ref()?.remaining?.as_secs_f64());
+            /// Members that vote on tenure.
+            gauge "voters" = Some(group.tenure.as_ref()?.voters.len()).filter(|it| *it > 0);
+            /// Voters that answer this member; none unless it holds tenure or requests it.
+            gauge "voters_heard" =
                 group.tenure.as_ref().filter(|it| it.hears_voters()).map(|it| it.reached().len());
-            gauge "store_reachable":
-                "1 if the store that grants tenure answered the last request of this member.",
-                group.tenure.as_ref()?.reachable.map(u32::from);
-            gauge "store_shuts_out":
-                "1 if this member accepts no tenure from its store, and cannot replace a leader that fails: the store was set back, its era is over, or an operator has to remove an obstacle. `hustings status` shows the remedy.",
-                group.tenure.as_ref()?.shut_out.map(u32::from);
-            counter "tenure_refusals": "Attempts of this member at tenure that failed.",
-                Some(group.counters.tenure_refusals);
+            /// 1 if the store that grants tenure answered the last request of this member.
+            gauge "store_reachable" = group.tenure.as_ref()?.reachable.map(u32::from);
+            /// 1 if this member accepts no tenure from its store, and cannot replace a leader that
+            /// fails: the store was set back, its era is over, or an operator has to remove an
+            /// obstacle. `hustings status` shows the remedy.
+            gauge "store_shuts_out" = group.tenure.as_ref()?.shut_out.map(u32::from);
+            /// Attempts of this member at tenure that failed.
+            counter "tenure_refusals" = Some(group.counters.tenure_refusals);
         }
     }
 
     /// Writes what a member knows of a group in which each member knows only a partial view.
     fn many(&mut self) -> fmt::Result {
         metrics! { self, group:
-            gauge "relaying":
-                "The expected number of relaying members in the first round of a probabilistic election: K.",
-                group.k;
-            gauge "known_members": "Members in the partial view of this member.",
-                Some(group.partial_view.as_ref()?.known);
-            gauge "group_size":
-                "Members of a group with partial views by the last count; none before the first count has ended.",
-                group.partial_view.as_ref()?.size;
-            share "message_loss":
-                "The share of lost messages between two members, if members relay; none before enough were counted.",
-                group.measured?.loss;
-            share "crashes_in_a_round":
-                "The probability that a member crashes in a first round of a probabilistic election; none before enough was measured.",
-                group.measured?.crash;
-            share "view":
-                "The probability that a relaying member knows another one, at first or from its multicasts.",
-                group.measured?.view;
+            /// The expected number of relaying members in the first round of a probabilistic
+            /// election: K.
+            gauge "relaying" = group.k;
+            /// Members in the partial view of this member.
+            gauge "known_members" = Some(group.partial_view.as_ref()?.known);
+            /// Members of a group with partial views by the last count; none before the first count
+            /// has ended.
+            gauge "group_size" = group.partial_view.as_ref()?.size;
+            /// The share of lost messages between two members, if members relay; none before enough
+            /// were counted.
+            share "message_loss" = group.measured?.loss;
+            /// The probability that a member crashes in a first round of a probabilistic election;
+            /// none before enough was measured.
+            share "crashes_in_a_round" = group.measured?.crash;
+            /// The probability that a relaying member knows another one, at first or from its
+            /// multicasts.
+            share "view" = group.measured?.view;
         }
     }
 
     fn council(&mut self) -> fmt::Result {
         metrics! { self, group:
-            gauge "seated":
-                "1 if this member holds a seat in the group's council; none if it is no host.",
-                Some(u32::from(host(group)?.seat.is_some()));
-            gauge "council_seats":
-                "Seats that this centre has filled; none if this member is no centre.",
-                Some(centre(group)?.seats().count());
-            gauge "council_filled":
-                "1 if every class of hosts has the required number of seats filled.",
-                Some(u32::from(centre(group)?.is_filled()));
-            gauge "council_peak_replies": "The largest number of replies in one round.",
-                Some(centre(group)?.peak_replies);
-            counter "council_rounds": "Rounds in which this centre called hosts.",
-                Some(centre(group)?.rounds);
-            counter "council_replies": "Replies of hosts to this centre.",
-                Some(centre(group)?.replies);
-            counter "council_late_replies": "Replies that came after their round had ended.",
-                Some(centre(group)?.late);
-            counter "council_changes": "Changes of this centre's council.",
-                Some(centre(group)?.changes);
+            /// 1 if this member holds a seat in the group's council; none if it is no host.
+            gauge "seated" = Some(u32::from(host(group)?.seat.is_some()));
+            /// Seats that this centre has filled; none if this member is no centre.
+            gauge "council_seats" = Some(centre(group)?.seats().count());
+            /// 1 if every class of hosts has the required number of seats filled.
+            gauge "council_filled" = Some(u32::from(centre(group)?.is_filled()));
+            /// The largest number of replies in one round.
+            gauge "council_peak_replies" = Some(centre(group)?.peak_replies);
+            /// Rounds in which this centre called hosts.
+            counter "council_rounds" = Some(centre(group)?.rounds);
+            /// Replies of hosts to this centre.
+            counter "council_replies" = Some(centre(group)?.replies);
+            /// Replies that came after their round had ended.
+            counter "council_late_replies" = Some(centre(group)?.late);
+            /// Changes of this centre's council.
+            counter "council_changes" = Some(centre(group)?.changes);
         }
     }
 
@@ -188,28 +186,27 @@ impl Sheet<'_, '_> {
 
     fn frames(&mut self) -> fmt::Result {
         metrics! { self, group:
-            counter "frames_sent": "Frames sent; a multicast counts once.",
-                Some(group.counters.sent);
-            counter "election_frames_sent": "Messages of the election among the frames sent.",
-                Some(group.counters.election_sent);
-            counter "tenure_frames_sent":
-                "Requests for tenure and answers to them among the frames sent.",
-                Some(group.counters.tenure_sent);
-            counter "council_frames_sent": "Messages of a council among the frames sent.",
-                Some(group.counters.council_sent);
-            counter "challenge_frames_sent":
-                "Challenges among the frames sent, by which a new process proves that it runs.",
-                Some(group.counters.challenges_sent);
-            counter "frames_unsent":
-                "Frames that could not be sent: the network refused them, or the member's address is not known.",
-                Some(group.counters.unsent);
-            counter "frames_heard": "Frames admitted.", Some(group.counters.heard);
-            counter "frames_copied": "Multicasts that had arrived before on another channel.",
-                Some(group.counters.copies);
-            counter "namesakes": "Frames from another process with this member's name.",
-                Some(group.counters.namesakes);
-            counter "pauses": "Pauses of this member that were longer than others wait.",
-                Some(group.counters.pauses);
+            /// Frames sent; a multicast counts once.
+            counter "frames_sent" = Some(group.counters.sent);
+            /// Messages of the election among the frames sent.
+            counter "election_frames_sent" = Some(group.counters.election_sent);
+            /// Requests for tenure and answers to them among the frames sent.
+            counter "tenure_frames_sent" = Some(group.counters.tenure_sent);
+            /// Messages of a council among the frames sent.
+            counter "council_frames_sent" = Some(group.counters.council_sent);
+            /// Challenges among the frames sent, by which a new process proves that it runs.
+            counter "challenge_frames_sent" = Some(group.counters.challenges_sent);
+            /// Frames that could not be sent: the network refused them, or the member's address is
+            /// not known.
+            counter "frames_unsent" = Some(group.counters.unsent);
+            /// Frames admitted.
+            counter "frames_heard" = Some(group.counters.heard);
+            /// Multicasts that had arrived before on another channel.
+            counter "frames_copied" = Some(group.counters.copies);
+            /// Frames from another process with this member's name.
+            counter "namesakes" = Some(group.counters.namesakes);
+            /// Pauses of this member that were longer than others wait.
+            counter "pauses" = Some(group.counters.pauses);
         }
     }
 }
