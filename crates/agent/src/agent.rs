@@ -360,7 +360,8 @@ impl Handle {
     /// # Errors
     /// If the agent is no member of the group.
     pub async fn step_down(&self, group: &str, span: StdDuration) -> Result<(), NoSuchGroup> {
-        self.give_up(group, move |node, now, out| node.step_down(now, span.into(), None, out)).await
+        let act: Act = Box::new(move |node, now, out| node.step_down(now, span.into(), None, out));
+        self.give_up(group, act).await
     }
 
     /// Gives up the leadership of `group` as [`step_down`](Self::step_down) does, and shows
@@ -374,10 +375,9 @@ impl Handle {
         span: StdDuration,
         resignation: Resignation,
     ) -> Result<(), NoSuchGroup> {
-        let resign = move |node: &mut Node, now, out: &mut Outbox| {
-            node.resign(now, span.into(), resignation, out);
-        };
-        self.give_up(group, resign).await
+        let why = resignation;
+        let act: Act = Box::new(move |node, now, out| node.resign(now, span.into(), why, out));
+        self.give_up(group, act).await
     }
 
     /// Steps down like [`step_down`](Self::step_down), and transfers tenure to the member called
@@ -397,25 +397,20 @@ impl Handle {
     ) -> Result<TransferOutcome, TransferError> {
         let (found, is_found) = oneshot::channel();
         let name = transferee.to_owned();
-        self.act(group, move |node, now, out| node.find_transferee(now, name, found, out)).await?;
+        let act: Act = Box::new(move |node, now, out| node.find_transferee(now, name, found, out));
+        self.act(group, act).await?;
         let id = is_found.await.map_err(|_| TransferError::Ended)??;
         let (outcome, is_over) = oneshot::channel();
-        let transferee = Some(Transferee { id, outcome });
-        let step_down = move |node: &mut Node, now, out: &mut Outbox| {
-            node.step_down(now, span.into(), transferee, out);
-        };
-        self.give_up(group, step_down).await?;
+        let to = Some(Transferee { id, outcome });
+        let act: Act = Box::new(move |node, now, out| node.step_down(now, span.into(), to, out));
+        self.give_up(group, act).await?;
         // The sender was dropped without an outcome: tenure was lost before the transfer, or the
         // agent is about to end.
         Ok(is_over.await.unwrap_or(TransferOutcome::Missed { within: None }))
     }
 
     /// Gives up leadership by `act`, after the work of the hook if it is open.
-    async fn give_up(
-        &self,
-        group: &str,
-        act: impl FnOnce(&mut Node, Instant, &mut Outbox) + Send + 'static,
-    ) -> Result<(), NoSuchGroup> {
+    async fn give_up(&self, group: &str, act: Act) -> Result<(), NoSuchGroup> {
         let outside = self.require(group)?;
         let (done, is_done) = oneshot::channel();
         let (handle, group) = (self.clone(), group.to_owned());
@@ -439,14 +434,10 @@ impl Handle {
 
     /// Has the loop act on a group, and waits until the frames that follow have been sent. An agent
     /// that has ended does nothing.
-    async fn act(
-        &self,
-        group: &str,
-        act: impl FnOnce(&mut Node, Instant, &mut Outbox) + Send + 'static,
-    ) -> Result<(), NoSuchGroup> {
+    async fn act(&self, group: &str, act: Act) -> Result<(), NoSuchGroup> {
         self.require(group)?;
         let (done, is_done) = oneshot::channel();
-        let control = Control::Group(group.to_owned(), Box::new(act), done);
+        let control = Control::Group(group.to_owned(), act, done);
         if self.control.send(control).await.is_ok() {
             let _ = is_done.await;
         }
@@ -465,7 +456,7 @@ impl Handle {
     /// If the agent is no member of the group.
     pub async fn set_healthy(&self, group: &str, is_healthy: bool) -> Result<(), NoSuchGroup> {
         let request = Request::Healthy(is_healthy);
-        self.act(group, move |node, now, out| node.ask_authority(now, request, out)).await
+        self.act(group, Box::new(move |node, now, out| node.ask_authority(now, request, out))).await
     }
 
     /// Asks the other voters of `group` for their promises. Replies are sent to `answers` as they
@@ -479,7 +470,7 @@ impl Handle {
         answers: &mpsc::UnboundedSender<Told>,
     ) -> Result<(), NoSuchGroup> {
         let answers = answers.clone();
-        self.act(group, move |node, now, out| node.voter_query(now, answers, out)).await
+        self.act(group, Box::new(move |node, now, out| node.voter_query(now, answers, out))).await
     }
 
     /// Opens the hook of `group`. From then on every step-down of this member waits until the

@@ -104,10 +104,7 @@ impl<'a> Written<'a> {
     }
 
     /// Parses each text of a list.
-    pub(super) fn texts<T>(
-        &self,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Result<Vec<T>, String> {
+    pub(super) fn texts<T>(&self, parse: fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
         let value = match self.source {
             Source::Option(texts) => return texts.iter().map(|text| parse(text)).collect(),
             Source::File(value) => value,
@@ -149,11 +146,7 @@ impl<'a> Written<'a> {
     }
 
     /// Parses a number in a range.
-    pub(super) fn number(
-        &self,
-        range: &str,
-        is_in_range: impl Fn(&f64) -> bool,
-    ) -> Result<f64, String> {
+    pub(super) fn number(&self, range: &str, is_in_range: fn(&f64) -> bool) -> Result<f64, String> {
         let text = match self.source {
             Source::Option(texts) => texts.first().map(String::as_str),
             Source::File(DeValue::Float(number)) => Some(number.as_str()),

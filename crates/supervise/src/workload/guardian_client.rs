@@ -101,9 +101,9 @@ impl GuardianClient {
     pub(super) fn start(
         workload: &Workload,
         leadership: &Leadership,
-        term: Option<Term>,
-        work: Option<WorkGuard>,
+        granted: Option<(Term, WorkGuard)>,
     ) -> io::Result<Self> {
+        let (term, work) = granted.unzip();
         // This process opens the pidfd on itself, so its id cannot belong to another process.
         // Without pidfds no last will is sent when this process dies.
         let witness = pidfd_open(getpid(), PidfdFlags::empty()).ok();

@@ -17,8 +17,8 @@ pub(super) const WARDEN: &str = "__warden";
 pub(super) const GUARDIAN: &str = "__guardian";
 pub(super) const EXEC: &str = "__exec";
 
-/// Returns a command line that starts one of these processes, with a number for it and the command
-/// to run.
+/// Returns a command line that starts the process with this first argument. It gets a number, and
+/// the command to run.
 pub(super) fn stage_command(stage: &str, number: u64, command: &[OsString]) -> Command {
     let mut line = own_executable("hustings".as_ref());
     line.arg(stage).arg(number.to_string()).args(command);

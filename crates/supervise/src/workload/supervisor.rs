@@ -181,12 +181,12 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
         let mut wait = self.workload.settle;
         let mut failures = 0_u32;
         loop {
-            let (term, work) = match self.wait(leadership, wait).await {
-                ControlFlow::Continue(granted) => granted.unzip(),
+            let granted = match self.wait(leadership, wait).await {
+                ControlFlow::Continue(granted) => granted,
                 ControlFlow::Break(code) => return Ok(code),
             };
             let started = Instant::now();
-            let (cause, ending) = match self.run_once(leadership, term, work).await? {
+            let (cause, ending) = match self.run_once(leadership, granted).await? {
                 Run::Ended(cause, ending) => (cause, ending),
                 Run::NotStarted(error) => {
                     failures += 1;
@@ -376,11 +376,11 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
     async fn run_once(
         &mut self,
         leadership: &Leadership,
-        term: Option<Term>,
-        work: Option<WorkGuard>,
+        granted: Option<(Term, WorkGuard)>,
     ) -> Result<Run, Error> {
+        let term = granted.as_ref().map(|(term, _)| *term);
         self.reserve.release();
-        let guardian = GuardianClient::start(&self.workload, leadership, term, work);
+        let guardian = GuardianClient::start(&self.workload, leadership, granted);
         self.reserve.refill();
         let guardian = match guardian {
             Ok(guardian) => guardian,
