@@ -2,27 +2,24 @@
 
 mod lease_backends;
 mod run;
-mod step_down;
 mod udp_transport;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration as StdDuration;
 
-use hustings_protocol::{Duration, Instant, MemberId};
+use hustings_protocol::Instant;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::authority::LastWill;
-use crate::authority::{InFlight, LeaseWatch, Request};
+use crate::authority::Request;
 use crate::clock;
 use crate::config::names::{Doubt, NonVoter};
 use crate::config::{AgentConfig, AgentConfigError, GroupConfig};
 use crate::council::{CentreStatus, HostStatus};
 use crate::entropy;
-use crate::group::{GroupStatus, Node, Transferee};
+use crate::group::{GroupStatus, Node, Outbox, Transferee};
 use crate::identity::member_id;
 use crate::leadership::Leadership;
 use crate::record::{self, Recording};
@@ -34,8 +31,10 @@ pub use hustings_supervise::StepDown;
 use hustings_supervise::workload::LeaseBinding;
 use hustings_system::clock::look_at_calendar;
 use lease_backends::{LeaseBackends, VoterPart};
-use step_down::StepDownHook;
 use udp_transport::UdpTransport;
+
+/// The number of step-downs that may wait for a hook. All of them wait for the same event.
+const MOST_STEP_DOWNS: usize = 16;
 
 /// A running agent.
 pub struct Agent {
@@ -54,11 +53,11 @@ pub struct Handle {
 /// The part of a group that is visible outside the agent's loop.
 struct Outside {
     leadership: watch::Receiver<Leadership>,
-    step_down_hook: StepDownHook,
+    /// The component that must act before this member steps down, if there is one. A command that
+    /// runs only while its member leads has to end before another member may lead.
+    step_down_hook: OnceLock<mpsc::Sender<StepDown>>,
     /// `None` in advisory mode.
-    lease_watch: Option<LeaseWatch>,
-    in_flight: InFlight,
-    last_will: watch::Sender<LastWill>,
+    lease_binding: Option<LeaseBinding>,
     /// `None` if this member is no host of a council.
     seat: Option<watch::Receiver<HostStatus>>,
     /// `None` if this member is no centre of a council.
@@ -66,34 +65,15 @@ struct Outside {
 }
 
 /// A request to the agent's loop.
-#[derive(Debug)]
 enum Control {
     Status(oneshot::Sender<AgentStatus>),
-    StepDown {
-        group: String,
-        span: Duration,
-        transferee: Option<Transferee>,
-        resignation: Option<Resignation>,
-        done: oneshot::Sender<()>,
-    },
-    /// Asks whether tenure can be transferred to the member called `name`.
-    FindTransferee {
-        group: String,
-        name: String,
-        found: oneshot::Sender<Result<MemberId, TransferError>>,
-    },
-    /// Passes a request to a group's authority.
-    Ask {
-        group: String,
-        request: Request,
-    },
-    /// Asks a group's voters for the counter that each has promised.
-    VoterQueryRound {
-        group: String,
-        answers: mpsc::UnboundedSender<Told>,
-    },
+    /// Acts on the group of this name, sends the frames that follow, and reports that it is done.
+    Group(String, Act, oneshot::Sender<()>),
     Stop,
 }
+
+/// An action on a group at the present time.
+type Act = Box<dyn FnOnce(&mut Node, Instant, &mut Outbox) + Send>;
 
 /// The status of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -127,9 +107,9 @@ pub enum StartError {
         /// The operating system's reason.
         source: std::io::Error,
     },
-    /// The authority that should grant tenure cannot be used.
+    /// The authority that should grant tenure cannot be used, or the trace file cannot be opened.
     #[error("group `{group}`: {why}")]
-    Authority {
+    Group {
         /// The name of the group.
         group: String,
         /// The reason.
@@ -139,16 +119,6 @@ pub enum StartError {
     /// the problem and the remedy.
     #[error("{0}. To join without a vote, set `must_vote` to false")]
     NonVoter(String),
-    /// The trace file cannot be opened.
-    #[error("group `{group}`: cannot record to trace {}: {source}", .path.display())]
-    Trace {
-        /// The name of the group.
-        group: String,
-        /// The trace file.
-        path: PathBuf,
-        /// The operating system's reason.
-        source: std::io::Error,
-    },
 }
 
 fn remedy(error: &std::io::Error) -> &'static str {
@@ -222,32 +192,24 @@ impl Agent {
         // by a program that uses the same port.
         let (lease_backends, backend_events) = LeaseBackends::open(part);
         let mut authorities = Vec::new();
+        let refusal = |group: &GroupConfig, why| {
+            let group = group.name.clone();
+            StartError::Group { group, why }
+        };
         for (number, group) in config.groups.iter().enumerate() {
             let authority = lease_backends.authority(number, group, &config.name).await;
-            authorities.push(
-                authority
-                    .map_err(|why| StartError::Authority { group: group.name.clone(), why })?,
-            );
+            authorities.push(authority.map_err(|why| refusal(group, why))?);
         }
         let (udp_transport, listener) = UdpTransport::open(&config)?;
         let address = udp_transport.address();
-        let now = clock::now();
-        let port = address.port();
+        let (now, port) = (clock::now(), address.port());
         let (mut groups, mut recordings) = (Vec::new(), Vec::new());
         for (group, authority) in config.groups.iter().zip(authorities) {
-            let (recorder, recording) = open_trace(group, &config.name)?.unzip();
-            let in_flight = lease_backends.in_flight();
-            let granted = (authority, in_flight);
-            let group = Node::new(
-                group.clone(),
-                &config.name,
-                port,
-                now,
-                recorder,
-                granted,
-                entropy::system(),
-            );
-            groups.push(group);
+            let trace = open_trace(group, &config.name).map_err(|why| refusal(group, why))?;
+            let (recorder, recording) = trace.unzip();
+            let granted = (authority, lease_backends.in_flight());
+            let (name, entropy) = (&config.name, entropy::system());
+            groups.push(Node::new(group.clone(), name, port, now, recorder, granted, entropy));
             recordings.extend(recording);
         }
         if part != VoterPart::Asks {
@@ -291,17 +253,21 @@ impl Agent {
         let _ = self.handle.control.send(Control::Stop).await;
         self.ended().await
     }
+
+    /// Ends the agent without any message, as a crash would. The other members have to detect it.
+    pub async fn abort(self) {
+        self.task.abort();
+        // The task returns the expected cancellation error.
+        let _ = self.task.await;
+    }
 }
 
 /// Refuses a member that was meant to vote in a group and cannot. A program may have no log in
 /// which its user could read why no member acquires tenure.
 fn refuse_non_voter(config: &AgentConfig) -> Result<(), StartError> {
-    let groups = config.non_voter_in().into_iter();
-    let mut doubted = groups.filter(|it| it.doubt == Doubt::Strong);
-    match doubted.next() {
-        Some(NonVoter { what, .. }) => Err(StartError::NonVoter(what)),
-        None => Ok(()),
-    }
+    let mut groups = config.non_voter_in().into_iter();
+    let doubted = groups.find(|it| it.doubt == Doubt::Strong);
+    doubted.map_or(Ok(()), |it| Err(StartError::NonVoter(it.what)))
 }
 
 /// Logs the groups in which this member does not vote. The level rises with the likelihood of a
@@ -317,38 +283,24 @@ fn log_non_voters(config: &AgentConfig) {
 }
 
 /// Opens the trace file of `member` in a group, if one is configured.
-fn open_trace(
-    group: &GroupConfig,
-    member: &str,
-) -> Result<Option<(Recorder, Recording)>, StartError> {
+fn open_trace(group: &GroupConfig, member: &str) -> Result<Option<(Recorder, Recording)>, String> {
     let Some(path) = &group.trace else {
         return Ok(None);
     };
     let opened = record::open(path, member_id(member));
-    opened.map(Some).map_err(|source| StartError::Trace {
-        group: group.name.clone(),
-        path: path.clone(),
-        source,
-    })
-}
-
-impl Agent {
-    /// Ends the agent without any message, as a crash would. The other members have to detect it.
-    pub async fn abort(self) {
-        self.task.abort();
-        // The task returns the expected cancellation error.
-        let _ = self.task.await;
-    }
+    opened.map(Some).map_err(|error| format!("cannot record to trace {}: {error}", path.display()))
 }
 
 impl Outside {
     fn of(group: &Node) -> Self {
         Self {
             leadership: group.watch(),
-            step_down_hook: StepDownHook::default(),
-            lease_watch: group.lease_watch(),
-            in_flight: group.in_flight(),
-            last_will: group.last_will(),
+            step_down_hook: OnceLock::new(),
+            lease_binding: group.lease_watch().map(|tenure| LeaseBinding {
+                tenure,
+                last_will: group.last_will().subscribe(),
+                work: group.in_flight(),
+            }),
             seat: group.watch_seat(),
             council: group.watch_council(),
         }
@@ -408,7 +360,8 @@ impl Handle {
     /// # Errors
     /// If the agent is no member of the group.
     pub async fn step_down(&self, group: &str, span: StdDuration) -> Result<(), NoSuchGroup> {
-        self.step_down_for(group, span, None, None).await
+        let act: Act = Box::new(move |node, now, out| node.step_down(now, span.into(), None, out));
+        self.give_up(group, act).await
     }
 
     /// Gives up the leadership of `group` as [`step_down`](Self::step_down) does, and shows
@@ -422,7 +375,9 @@ impl Handle {
         span: StdDuration,
         resignation: Resignation,
     ) -> Result<(), NoSuchGroup> {
-        self.step_down_for(group, span, None, Some(resignation)).await
+        let why = resignation;
+        let act: Act = Box::new(move |node, now, out| node.resign(now, span.into(), why, out));
+        self.give_up(group, act).await
     }
 
     /// Steps down like [`step_down`](Self::step_down), and transfers tenure to the member called
@@ -441,66 +396,57 @@ impl Handle {
         transferee: &str,
     ) -> Result<TransferOutcome, TransferError> {
         let (found, is_found) = oneshot::channel();
-        let control = Control::FindTransferee {
-            group: self.member_of(group)?,
-            name: transferee.to_owned(),
-            found,
-        };
-        // An agent that has ended drops `found`, which is the error below.
-        let _ = self.control.send(control).await;
+        let name = transferee.to_owned();
+        let act: Act = Box::new(move |node, now, out| node.find_transferee(now, name, found, out));
+        self.act(group, act).await?;
         let id = is_found.await.map_err(|_| TransferError::Ended)??;
         let (outcome, is_over) = oneshot::channel();
-        self.step_down_for(group, span, Some(Transferee { id, outcome }), None).await?;
+        let to = Some(Transferee { id, outcome });
+        let act: Act = Box::new(move |node, now, out| node.step_down(now, span.into(), to, out));
+        self.give_up(group, act).await?;
         // The sender was dropped without an outcome: tenure was lost before the transfer, or the
         // agent is about to end.
         Ok(is_over.await.unwrap_or(TransferOutcome::Missed { within: None }))
     }
 
-    /// Returns the group's name if the agent is a member of it.
-    fn member_of(&self, group: &str) -> Result<String, NoSuchGroup> {
-        self.require(group).map(|_| group.to_owned())
-    }
-
-    async fn step_down_for(
-        &self,
-        group: &str,
-        span: StdDuration,
-        transferee: Option<Transferee>,
-        resignation: Option<Resignation>,
-    ) -> Result<(), NoSuchGroup> {
+    /// Gives up leadership by `act`, after the work of the hook if it is open.
+    async fn give_up(&self, group: &str, act: Act) -> Result<(), NoSuchGroup> {
         let outside = self.require(group)?;
         let (done, is_done) = oneshot::channel();
-        let (control, group) = (self.control.clone(), group.to_owned());
+        let (handle, group) = (self.clone(), group.to_owned());
         let request = StepDown::new(async move {
-            let (given_up, is_given_up) = oneshot::channel();
-            let step_down = Control::StepDown {
-                group,
-                span: span.into(),
-                transferee,
-                resignation,
-                done: given_up,
-            };
-            // An agent that has ended leads nothing.
-            if control.send(step_down).await.is_ok() {
-                let _ = is_given_up.await;
-            }
+            // The group exists, and an agent that has ended leads nothing.
+            let _ = handle.act(&group, act).await;
             // The caller may have stopped waiting.
             let _ = done.send(());
         });
-        outside.step_down_hook.hand_in(request).await;
+        let refused = match outside.step_down_hook.get() {
+            Some(hook) => hook.send(request).await.err().map(|refused| refused.0),
+            None => Some(request),
+        };
+        if let Some(request) = refused {
+            request.carry_out().await;
+        }
         // The request was dropped: the agent is about to end, and then leads nothing.
         let _ = is_done.await;
         Ok(())
     }
 
+    /// Has the loop act on a group, and waits until the frames that follow have been sent. An agent
+    /// that has ended does nothing.
+    async fn act(&self, group: &str, act: Act) -> Result<(), NoSuchGroup> {
+        self.require(group)?;
+        let (done, is_done) = oneshot::channel();
+        let control = Control::Group(group.to_owned(), act, done);
+        if self.control.send(control).await.is_ok() {
+            let _ = is_done.await;
+        }
+        Ok(())
+    }
+
     /// Returns what a command under `group`'s tenure needs. Returns `None` in advisory mode.
     pub fn fencing(&self, group: &str) -> Option<LeaseBinding> {
-        let outside = self.outside(group)?;
-        Some(LeaseBinding {
-            tenure: outside.lease_watch.clone()?,
-            last_will: outside.last_will.subscribe(),
-            work: outside.in_flight.clone(),
-        })
+        self.outside(group)?.lease_binding.clone()
     }
 
     /// Sets whether this member can do its work. An unhealthy member neither acquires nor renews
@@ -509,14 +455,8 @@ impl Handle {
     /// # Errors
     /// If the agent is no member of the group.
     pub async fn set_healthy(&self, group: &str, is_healthy: bool) -> Result<(), NoSuchGroup> {
-        self.ask(group, Request::Healthy(is_healthy)).await
-    }
-
-    async fn ask(&self, group: &str, request: Request) -> Result<(), NoSuchGroup> {
-        let group = self.member_of(group)?;
-        // An agent that has ended holds nothing.
-        let _ = self.control.send(Control::Ask { group, request }).await;
-        Ok(())
+        let request = Request::Healthy(is_healthy);
+        self.act(group, Box::new(move |node, now, out| node.ask_authority(now, request, out))).await
     }
 
     /// Asks the other voters of `group` for their promises. Replies are sent to `answers` as they
@@ -529,16 +469,15 @@ impl Handle {
         group: &str,
         answers: &mpsc::UnboundedSender<Told>,
     ) -> Result<(), NoSuchGroup> {
-        let (group, answers) = (self.member_of(group)?, answers.clone());
-        // An agent that has ended sends nothing.
-        let _ = self.control.send(Control::VoterQueryRound { group, answers }).await;
-        Ok(())
+        let answers = answers.clone();
+        self.act(group, Box::new(move |node, now, out| node.voter_query(now, answers, out))).await
     }
 
     /// Opens the hook of `group`. From then on every step-down of this member waits until the
     /// receiver of this channel has carried it out. Returns `None` if there is no such group, or if
     /// the hook is already open.
     pub fn before_stepping_down(&self, group: &str) -> Option<mpsc::Receiver<StepDown>> {
-        self.outside(group)?.step_down_hook.open()
+        let (hook, step_downs) = mpsc::channel(MOST_STEP_DOWNS);
+        self.outside(group)?.step_down_hook.set(hook).is_ok().then_some(step_downs)
     }
 }

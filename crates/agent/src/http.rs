@@ -47,7 +47,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{FromRef, Path, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::sse::{KeepAlive, Sse};
@@ -65,7 +65,7 @@ use crate::group::GroupStatus;
 use crate::leadership::Leadership;
 use server::{Bounds, InProgress};
 pub use steering::{STEERING_HEADER, STEP_DOWN_FOR, Steering};
-use watching::{Events, Held, Streams};
+use watching::{Events, Streams};
 
 /// Limits of a listener. At most half of its connections may be streams of events.
 const BOUNDS: Bounds = Bounds::of(64);
@@ -73,6 +73,10 @@ const MOST_STREAMS: usize = 32;
 
 /// The time for which a stream of events stays open, even if other clients want its place.
 const STREAM_STAYS: Duration = Duration::from_secs(15);
+
+/// The paths for programs on this host.
+const PATHS: &str = "/, /metrics, /healthz, /v1/status, /v1/watch, /v1/watch-council, \
+                     /v1/groups/GROUP/leader and /v1/groups/GROUP/council";
 
 /// The clients that a listener answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,12 +147,6 @@ struct Interface {
     steering: Option<Arc<FilePath>>,
 }
 
-impl FromRef<Interface> for Handle {
-    fn from_ref(interface: &Interface) -> Self {
-        interface.agent.clone()
-    }
-}
-
 fn routes(interface: Interface, door: Door) -> Router {
     let for_all = Router::new()
         .route("/metrics", get(measure))
@@ -163,9 +161,12 @@ fn routes(interface: Interface, door: Door) -> Router {
             .route("/v1/groups/{group}/leader", get(leader))
             .route("/v1/groups/{group}/step-down", post(refuse_to_step_down))
             .route("/v1/groups/{group}/council", get(council))
-            .route("/v1/watch", get(watch_leaders))
-            .route("/v1/watch-council", get(watch_council))
-            .fallback(nothing_there),
+            .route("/v1/watch", get(|state, answer| watch(state, answer, watching::leaderships)))
+            .route(
+                "/v1/watch-council",
+                get(|state, answer| watch(state, answer, watching::councils)),
+            )
+            .fallback(|uri| nothing_but(uri, PATHS)),
     };
     routes.method_not_allowed_fallback(wrong_method).with_state(interface)
 }
@@ -189,21 +190,20 @@ async fn health(State(interface): State<Interface>) -> Result<Json<Value>, Refus
     Ok(Json(health))
 }
 
-async fn status(State(agent): State<Handle>) -> Result<Response, Refusal> {
-    Ok(Json(status_of(&agent).await?).into_response())
+async fn status(State(interface): State<Interface>) -> Result<Json<AgentStatus>, Refusal> {
+    status_of(&interface.agent).await.map(Json)
 }
 
-async fn measure(State(agent): State<Handle>) -> Result<Response, Refusal> {
-    let status = status_of(&agent).await?;
-    let text = metrics::text(status).map_err(|error| {
+async fn measure(State(interface): State<Interface>) -> Result<impl IntoResponse, Refusal> {
+    let text = metrics::text(status_of(&interface.agent).await?).map_err(|error| {
         let what = format!("the metrics cannot be written: {error}");
         Refusal(StatusCode::INTERNAL_SERVER_ERROR, what)
     })?;
-    Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
+    Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text))
 }
 
 async fn leader(
-    State(agent): State<Handle>,
+    State(Interface { agent, .. }): State<Interface>,
     Path(group): Path<String>,
 ) -> Result<Json<Leadership>, Refusal> {
     let watched = agent.watch(&group).ok_or_else(|| no_such_group(&agent, &group))?;
@@ -211,61 +211,35 @@ async fn leader(
     Ok(Json(leadership))
 }
 
-async fn watch_leaders(
-    State(interface): State<Interface>,
-    Extension(in_progress): Extension<InProgress>,
-) -> Result<impl IntoResponse, Refusal> {
-    let held = interface.hold(in_progress)?;
-    Ok(stream(watching::leaderships(&interface.agent, held)))
-}
-
-fn stream(events: Events) -> impl IntoResponse {
-    Sse::new(events).keep_alive(KeepAlive::default())
-}
-
-impl Interface {
-    /// Reserves a place for a stream of events.
-    fn hold(&self, in_progress: InProgress) -> Result<Held, Refusal> {
-        self.streams.hold(in_progress).ok_or_else(|| {
-            let what = format!(
-                "{MOST_STREAMS} programs watch this agent, which is the limit, and each began less than {} s ago: try again later, end one of them, or poll /v1/status",
-                STREAM_STAYS.as_secs()
-            );
-            Refusal(StatusCode::SERVICE_UNAVAILABLE, what)
-        })
-    }
-}
-
 async fn council(
-    State(agent): State<Handle>,
+    State(Interface { agent, .. }): State<Interface>,
     Path(group): Path<String>,
 ) -> Result<Json<CouncilStatus>, Refusal> {
-    let status = group_status(&agent, &group).await?;
-    status.council.map(Json).ok_or_else(|| {
+    group_status(&agent, &group).await?.council.map(Json).ok_or_else(|| {
         let what =
             format!("this agent has no part in a council of group `{group}`: council is off");
         Refusal(StatusCode::NOT_FOUND, what)
     })
 }
 
-async fn watch_council(
+/// Answers with a stream of events, if there is a place for it.
+async fn watch(
     State(interface): State<Interface>,
     Extension(in_progress): Extension<InProgress>,
+    events: fn(&Handle, InProgress) -> Events,
 ) -> Result<impl IntoResponse, Refusal> {
-    let held = interface.hold(in_progress)?;
-    Ok(stream(watching::councils(&interface.agent, held)))
+    if !interface.streams.hold(&in_progress) {
+        let what = format!(
+            "{MOST_STREAMS} programs watch this agent, which is the limit, and each began less than {} s ago: try again later, end one of them, or poll /v1/status",
+            STREAM_STAYS.as_secs()
+        );
+        return Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, what));
+    }
+    Ok(Sse::new(events(&interface.agent, in_progress)).keep_alive(KeepAlive::default()))
 }
 
 async fn refuse_to_step_down(State(interface): State<Interface>) -> Refusal {
     steering::not_by_tcp(interface.steering.as_deref())
-}
-
-async fn nothing_there(uri: Uri) -> Refusal {
-    nothing_but(
-        uri,
-        "/, /metrics, /healthz, /v1/status, /v1/watch, /v1/watch-council, /v1/groups/GROUP/leader and /v1/groups/GROUP/council",
-    )
-    .await
 }
 
 /// Answers that `uri` does not exist, and lists the paths that do.
@@ -276,10 +250,7 @@ async fn nothing_but(uri: Uri, there_are: &str) -> Refusal {
 
 async fn wrong_method(request: Request) -> Refusal {
     let (method, path) = (request.method(), request.uri().path());
-    let remedy = match path.ends_with("/step-down") {
-        true => "POST",
-        false => "GET",
-    };
+    let remedy = if path.ends_with("/step-down") { "POST" } else { "GET" };
     let what = format!("{method} {path} is not possible: use {remedy}");
     Refusal(StatusCode::METHOD_NOT_ALLOWED, what)
 }
@@ -308,18 +279,15 @@ fn gone() -> Refusal {
 /// name resolve to this host.
 async fn refuse_strangers(request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST);
-    match host.and_then(|host| host.to_str().ok()) {
-        Some(host) if is_this_host(host) => next.run(request).await,
-        Some(host) => {
-            let what =
-                format!("host `{host}` is not this host: use localhost or a loopback address");
-            Refusal(StatusCode::FORBIDDEN, what).into_response()
-        }
-        None => {
-            let what = "the header `Host` is missing".to_owned();
-            Refusal(StatusCode::BAD_REQUEST, what).into_response()
-        }
-    }
+    let refusal = match host.and_then(|host| host.to_str().ok()) {
+        Some(host) if is_this_host(host) => return next.run(request).await,
+        Some(host) => Refusal(
+            StatusCode::FORBIDDEN,
+            format!("host `{host}` is not this host: use localhost or a loopback address"),
+        ),
+        None => Refusal(StatusCode::BAD_REQUEST, "the header `Host` is missing".to_owned()),
+    };
+    refusal.into_response()
 }
 
 /// True if a `Host` header names this host in a way that no other party can redirect.

@@ -158,10 +158,7 @@ async fn follow(address: SocketAddr, hello: Option<(LeaderRef, &mpsc::Sender<Not
         }
         // The leader sends nothing on a lifeline: the loop ends when the connection does.
         while matches!(stream.read(&mut [0; 16]).await, Ok(1..)) {}
-        breaks = match since.elapsed() > MOMENT {
-            true => 1,
-            false => breaks + 1,
-        };
+        breaks = if since.elapsed() > MOMENT { 1 } else { breaks + 1 };
     }
     Fate::Flickering
 }

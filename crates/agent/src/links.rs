@@ -162,9 +162,7 @@ impl Links {
         };
         match sent {
             Ok(()) => {}
-            Err(TrySendError::Full(_)) => {
-                self.counts.dropped.fetch_add(1, Ordering::Relaxed);
-            }
+            Err(TrySendError::Full(_)) => _ = self.counts.dropped.fetch_add(1, Ordering::Relaxed),
             Err(TrySendError::Closed(frame)) => self.begin(to, frame),
         }
     }

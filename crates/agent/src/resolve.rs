@@ -1,5 +1,6 @@
 //! Resolves the seed addresses and names of each group again and again.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -27,43 +28,32 @@ async fn seek_for(
     names: Vec<String>,
     found: mpsc::Sender<(usize, Vec<SocketAddr>)>,
 ) {
-    let mut known = Vec::new();
-    let mut complained = false;
+    let (mut known, mut has_complained) = (BTreeSet::new(), false);
     loop {
-        let (mut addresses, unresolved) = resolve(&names).await;
-        addresses.sort_unstable();
-        addresses.dedup();
-        if !complained {
-            for (name, why) in &unresolved {
-                tracing::warn!("cannot resolve the join address `{name}`: {why}: trying again");
+        let (mut addresses, mut pause) = (BTreeSet::new(), AGAIN_AFTER);
+        for name in &names {
+            match tokio::net::lookup_host(name).await {
+                Ok(resolved) => addresses.extend(resolved),
+                Err(why) => {
+                    pause = RETRY_AFTER;
+                    if !has_complained {
+                        tracing::warn!(
+                            "cannot resolve the join address `{name}`: {why}: trying again"
+                        );
+                    }
+                }
             }
-            complained = !unresolved.is_empty();
         }
+        has_complained |= pause == RETRY_AFTER;
         if addresses != known {
-            if found.send((number, addresses.clone())).await.is_err() {
+            if found.send((number, addresses.iter().copied().collect())).await.is_err() {
                 return; // the agent is gone
             }
             known = addresses;
         }
-        let pause = match unresolved.is_empty() {
-            true => AGAIN_AFTER,
-            false => RETRY_AFTER,
-        };
         tokio::time::sleep(pause).await;
         if found.is_closed() {
             return;
         }
     }
-}
-
-async fn resolve(names: &[String]) -> (Vec<SocketAddr>, Vec<(&String, std::io::Error)>) {
-    let mut addresses = Vec::new();
-    let mut unresolved = Vec::new();
-    for name in names {
-        match tokio::net::lookup_host(name).await {
-            Ok(found) => addresses.extend(found),
-            Err(why) => unresolved.push((name, why)),
-        }
-    }
-    (addresses, unresolved)
 }

@@ -184,9 +184,10 @@ impl Group {
     pub async fn join(options: GroupOptions) -> Result<Self, StartError> {
         let (name, must_vote) = (options.group.clone(), options.must_vote);
         let config = options.config()?;
-        let agent = match must_vote {
-            true => Agent::start_as_voter(config).await?,
-            false => Agent::start(config).await?,
+        let agent = if must_vote {
+            Agent::start_as_voter(config).await?
+        } else {
+            Agent::start(config).await?
         };
         let watched = agent.handle().watch(&name);
         let leadership = watched.expect("the agent was started with this group");

@@ -1,6 +1,5 @@
 //! A tenure: the right to act for a limited time.
 
-use std::future::Future;
 use std::time::Duration;
 
 use hustings_agent::authority::{Held, LeaseWatch, WorkGuard};

@@ -42,13 +42,8 @@ pub(crate) fn inherited_limit() -> Option<u64> {
     INHERITED.get().copied()
 }
 
-/// Lowers the soft limit of open files to its value before an ancestor raised it.
-pub(crate) fn lower_limit(files: u64) {
-    // A higher limit than expected harms only a few old programs.
-    let _ = set_soft_limit(files);
-}
-
-fn set_soft_limit(files: u64) -> bool {
+/// Sets the soft limit of open files. Returns false if the system refuses.
+pub(crate) fn set_soft_limit(files: u64) -> bool {
     let limits = Rlimit { current: Some(files), ..getrlimit(Resource::Nofile) };
     setrlimit(Resource::Nofile, limits).is_ok()
 }

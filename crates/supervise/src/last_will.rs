@@ -5,7 +5,7 @@
 //!           is left
 //! Promises  a last will arrives unchanged, or not at all
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -58,11 +58,8 @@ pub(crate) fn send(last_will: &LastWill) {
 }
 
 fn send_one(address: SocketAddr, bytes: &[u8]) -> std::io::Result<usize> {
-    let any: IpAddr = match address {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    UdpSocket::bind((any, 0))?.send_to(bytes, address)
+    let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    UdpSocket::bind(any)?.send_to(bytes, address)
 }
 
 #[cfg(test)]

@@ -29,11 +29,6 @@ impl<S> LineReader<S> {
         // accepts.
         Some(String::from_utf8_lossy(&line).into_owned())
     }
-
-    fn take_in(&mut self, bytes: &[u8]) {
-        self.has_ended |= bytes.is_empty();
-        self.bytes.extend_from_slice(bytes);
-    }
 }
 
 impl<S: AsFd> LineReader<S> {
@@ -42,7 +37,10 @@ impl<S: AsFd> LineReader<S> {
         let mut bytes = [0; 4096];
         while !self.has_ended {
             match recv(&self.socket, &mut bytes[..], RecvFlags::DONTWAIT) {
-                Ok((length, _)) => self.take_in(&bytes[..length]),
+                Ok((length, _)) => {
+                    self.has_ended = length == 0;
+                    self.bytes.extend_from_slice(&bytes[..length]);
+                }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
                 // Reset: the peer died with unread data.

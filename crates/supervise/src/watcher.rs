@@ -8,7 +8,7 @@
 
 use std::ffi::{CStr, OsStr};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -58,8 +58,7 @@ impl Watcher {
     /// reaches `moment`. Returns the signals that were sent to this process. May return early.
     pub(crate) fn wait(&mut self, moment: Option<Instant>) -> io::Result<Vec<Signal>> {
         let peer = Some(self.peer.socket.as_fd()).filter(|_| !self.peer.has_ended);
-        let files: Vec<BorrowedFd<'_>> = peer.into_iter().collect();
-        self.poller.wait(&files, moment)
+        self.poller.wait(peer.as_slice(), moment)
     }
 
     /// Waits until a signal arrives, the file becomes readable or ends, or the boot clock reaches

@@ -66,7 +66,6 @@ mod guardian_timeout;
 mod heartbeat;
 mod ipc;
 mod lease_binding;
-mod lease_notice;
 mod program;
 pub(crate) mod signals;
 mod stages;
@@ -74,7 +73,6 @@ mod supervisor;
 mod warden;
 
 use std::ffi::OsString;
-use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -137,11 +135,5 @@ impl StepDown {
     /// Gives up leadership. When this returns, the observers of the group have been notified.
     pub async fn carry_out(self) {
         self.0.await;
-    }
-}
-
-impl fmt::Debug for StepDown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StepDown")
     }
 }

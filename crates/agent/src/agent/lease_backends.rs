@@ -11,10 +11,9 @@ use hustings_protocol::tenure::{Role, Saved};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use crate::authority::in_flight::InFlight;
-use crate::authority::store::StoreConfigError;
 use crate::authority::voter_file::{self, Vote, VoterError, VoterFile, VoterLock};
 use crate::authority::{FenceLog, LeaseClient, LeaseEvent, LeaseEvents, StoreTerms};
 use crate::config::{AuthorityConfig, GroupConfig, QuorumConfig, StoreKind};
@@ -206,27 +205,22 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Takes the lock of a voter. An agent that starts while `hustings voter init` runs waits for it.
 /// Otherwise the voter would not vote until the next start.
 async fn lock(state: &Path, vote: Vote<'_>) -> Result<VoterLock, VoterError> {
-    let waited = async {
-        let mut is_logged = false;
-        loop {
-            match VoterLock::take(state, vote) {
-                Err(VoterError::Runs { .. }) => {}
-                done => return done,
-            }
-            if !is_logged {
-                tracing::info!(
-                    "group `{}`: this voter is being initialised, or its agent runs: waiting {} s at most",
-                    vote.group,
-                    INIT_TAKES.as_secs()
-                );
-                is_logged = true;
-            }
-            sleep(LOOK_EVERY).await;
+    let until = Instant::now() + INIT_TAKES;
+    let mut is_logged = false;
+    loop {
+        match VoterLock::take(state, vote) {
+            Err(VoterError::Runs { .. }) if Instant::now() < until => {}
+            done => return done,
         }
-    };
-    match timeout(INIT_TAKES, waited).await {
-        Ok(done) => done,
-        Err(_) => VoterLock::take(state, vote),
+        if !is_logged {
+            tracing::info!(
+                "group `{}`: this voter is being initialised, or its agent runs: waiting {} s at most",
+                vote.group,
+                INIT_TAKES.as_secs()
+            );
+            is_logged = true;
+        }
+        sleep(LOOK_EVERY).await;
     }
 }
 
@@ -238,31 +232,29 @@ fn spawn(
     group: usize,
     on_lease: LeaseEvents,
 ) -> Result<LeaseClient, String> {
-    let failed = |error: StoreConfigError| error.to_string();
     match store {
         #[cfg(feature = "etcd")]
         StoreKind::Etcd { endpoints, login, ca } => {
             use crate::authority::etcd::{Etcd, EtcdConfig, Login};
             let login = login.clone().map(|(user, password)| Login { user, password });
             let config = EtcdConfig { endpoints: endpoints.clone(), login, ca: ca.clone() };
-            let store = Etcd::new(config, &terms).map_err(failed)?;
+            let store = Etcd::new(config, &terms).map_err(|error| error.to_string())?;
             Ok(LeaseClient::spawn(store, terms, fence_log, group, on_lease))
         }
         #[cfg(feature = "postgres")]
         StoreKind::Postgres { url } => {
             use crate::authority::postgres::{Postgres, PostgresConfig};
             let config = PostgresConfig { url: url.clone() };
-            let store = Postgres::new(&config, &terms).map_err(failed)?;
+            let store = Postgres::new(&config, &terms).map_err(|error| error.to_string())?;
             Ok(LeaseClient::spawn(store, terms, fence_log, group, on_lease))
         }
         #[cfg(not(all(feature = "etcd", feature = "postgres")))]
         other => {
             let (_, _, _, _) = (terms, fence_log, group, on_lease);
             let name = other.name();
-            let what = format!(
+            Err(format!(
                 "this program was built without {name}: build it with `--features {name}`, or let voters grant tenure"
-            );
-            Err(failed(StoreConfigError::Config(what)))
+            ))
         }
     }
 }

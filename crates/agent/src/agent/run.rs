@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::lease_backends::BackendEvents;
-use super::udp_transport::{Datagram, UdpTransport};
+use super::udp_transport::{Datagram, Origin, UdpTransport};
 use super::{AgentStatus, AgentStoppedError, Control};
 use crate::authority::LeaseEvent;
 use crate::clock;
@@ -135,13 +135,12 @@ pub(super) async fn run(
         let due = agent.due();
         let event = sources.next(&agent.udp_transport, due).await;
         let now = match &event {
-            Event::Datagram(datagram) => datagram.at,
+            Event::Datagram(datagram) => datagram.origin.at,
             _ => clock::now(),
         };
         agent.look_for_pause(now, due);
         if matches!(event, Event::Control(Control::Stop)) {
-            agent.leave(now);
-            agent.finish().await;
+            agent.leave(now).await;
             return Ok(());
         }
         agent.on_event(now, event, &mut sources).await;
@@ -197,6 +196,7 @@ impl Loop {
     }
 
     async fn on_event(&mut self, now: Instant, event: Event, sources: &mut Sources) {
+        let (groups, out) = (&mut self.groups, &mut self.outbox);
         match event {
             Event::Control(control) => self.on_control(now, control),
             Event::Datagram(datagram) => {
@@ -212,87 +212,51 @@ impl Loop {
             }
             Event::Link(arrival) => self.on_arrival(now, arrival),
             Event::Lifeline(notice) => self.on_lifeline(now, notice),
-            Event::Seeds(group, addresses) => {
-                self.groups[group].join(now, &addresses, &mut self.outbox);
-            }
-            Event::Saved(group, done) => {
-                self.groups[group].on_saved(now, &done, &mut self.outbox);
-            }
-            Event::Lease(group, event) => {
-                self.groups[group].on_lease_event(now, &event, &mut self.outbox);
-            }
-            Event::WorkStopped => {
-                for group in &mut self.groups {
-                    group.leave_tenure(now, &mut self.outbox);
-                }
-            }
+            Event::Seeds(group, addresses) => groups[group].join(now, &addresses, out),
+            Event::Saved(group, done) => groups[group].on_saved(now, &done, out),
+            Event::Lease(group, event) => groups[group].on_lease_event(now, &event, out),
+            Event::WorkStopped => groups.iter_mut().for_each(|it| it.leave_tenure(now, out)),
             Event::Due => {}
         }
     }
 
-    fn on_datagram(&mut self, datagram: Datagram, buffer: &mut [u8]) {
-        let Datagram { channel, length, from, at } = datagram;
-        self.on_frame(at, channel, from, &mut buffer[..length]);
-    }
-
-    /// Handles `first` and further datagrams that have already arrived. If more remain, handles
-    /// frames from links next, so that a flood of datagrams does not starve them. Handles due
-    /// timeouts after each frame. Returns true if datagrams remain.
+    /// Handles `first` and further datagrams that have already arrived, each at its own time,
+    /// because the process may have been stopped in between. If more may remain, returns true, and
+    /// handles frames from links next, so that a flood of datagrams does not starve them. Handles
+    /// due timeouts after each frame.
     fn on_datagrams(
         &mut self,
         first: Datagram,
         buffer: &mut [u8],
         arrivals: &mut mpsc::Receiver<Arrival>,
     ) -> bool {
-        self.on_datagram(first, buffer);
-        let are_left = self.on_waiting_datagrams(buffer);
-        if are_left {
-            self.on_waiting_arrivals(arrivals);
-        }
-        are_left
-    }
-
-    /// Handles datagrams that have already arrived, each at its own time, because the process may
-    /// have been stopped in between. Returns true if there may be more.
-    fn on_waiting_datagrams(&mut self, buffer: &mut [u8]) -> bool {
+        self.on_frame(first.origin, &mut buffer[..first.length]);
         for _ in 1..MOST_AT_ONCE {
             let due = self.due();
-            let Some(datagram) = self.udp_transport.try_receive(buffer) else {
+            let Some(Datagram { origin, length }) = self.udp_transport.try_receive(buffer) else {
                 return false;
             };
-            self.look_for_pause(datagram.at, due);
-            self.on_datagram(datagram, buffer);
-            self.pass(datagram.at);
+            self.look_for_pause(origin.at, due);
+            self.on_frame(origin, &mut buffer[..length]);
+            self.pass(origin.at);
         }
-        true
-    }
-
-    /// Handles frames that have already arrived over links.
-    fn on_waiting_arrivals(&mut self, arrivals: &mut mpsc::Receiver<Arrival>) {
-        for _ in 0..MOST_AT_ONCE {
-            let Ok(arrival) = arrivals.try_recv() else {
-                return;
-            };
+        for arrival in std::iter::from_fn(|| arrivals.try_recv().ok()).take(MOST_AT_ONCE) {
             let now = clock::now();
             self.on_arrival(now, arrival);
             self.pass(now);
         }
+        true
     }
 
     fn on_arrival(&mut self, now: Instant, mut arrival: Arrival) {
-        let is_admitted = self.on_frame(now, Channel::Link, arrival.from, &mut arrival.frame);
+        let origin = Origin { channel: Channel::Link, from: arrival.from, at: now };
+        let is_admitted = self.on_frame(origin, &mut arrival.frame);
         arrival.judge(is_admitted);
     }
 
     /// Passes a sealed frame to the group that it belongs to. Returns true if the group admitted
     /// it.
-    fn on_frame(
-        &mut self,
-        now: Instant,
-        channel: Channel,
-        from: SocketAddr,
-        frame: &mut [u8],
-    ) -> bool {
+    fn on_frame(&mut self, origin: Origin, frame: &mut [u8]) -> bool {
         let position = |is_it: fn(&Keyring, &[u8]) -> bool| {
             let mut groups = self.groups.iter();
             groups.position(|group| is_it(group.keyring(), frame))
@@ -301,12 +265,12 @@ impl Loop {
         let group_index = group_index.unwrap_or(0); // the first group then counts it as another group's
         let version = frame.first().copied().unwrap_or(VERSION);
         match self.groups[group_index].keyring().open(frame).and_then(Frame::decode) {
-            Ok(frame) => self.dispatch(now, channel, from, group_index, &frame),
+            Ok(frame) => self.dispatch(origin, group_index, &frame),
             Err(why) => {
-                if why == Rejected::Group && channel == Channel::Multicast {
+                if why == Rejected::Group && origin.channel == Channel::Multicast {
                     self.groups.iter_mut().for_each(Node::note_other_group);
                 }
-                self.refuse(now, group_index, (from, version), why);
+                self.refuse(origin, group_index, version, why);
                 false
             }
         }
@@ -316,14 +280,9 @@ impl Loop {
     /// layout version, because their senders are cut off from this member. The warning about a key
     /// comes at the 1st, 2nd, 4th, 8th such frame and so on, the warning about a version once per
     /// host. Frames of other groups are only counted.
-    fn refuse(
-        &mut self,
-        now: Instant,
-        group_index: usize,
-        (from, version): (SocketAddr, u8),
-        why: Rejected,
-    ) {
-        self.groups[group_index].refuse(now, why);
+    fn refuse(&mut self, origin: Origin, group_index: usize, version: u8, why: Rejected) {
+        let Origin { from, at, .. } = origin;
+        self.groups[group_index].refuse(at, why);
         let keys = self.groups[group_index].counters().unknown_key;
         if why == Rejected::Key && keys.is_power_of_two() {
             tracing::warn!(
@@ -340,23 +299,17 @@ impl Loop {
         }
     }
 
-    fn dispatch(
-        &mut self,
-        now: Instant,
-        channel: Channel,
-        from: SocketAddr,
-        group_index: usize,
-        frame: &Frame<'_>,
-    ) -> bool {
+    fn dispatch(&mut self, origin: Origin, group_index: usize, frame: &Frame<'_>) -> bool {
+        let Origin { channel, from, at } = origin;
         // The header has only four bytes of the group's identity, which two groups may share.
         let group = &mut self.groups[group_index];
         if group.id() != frame.group {
-            group.refuse(now, Rejected::Group);
+            group.refuse(at, Rejected::Group);
             return false;
         }
-        let is_admitted = group.hear(now, from, channel, frame, &mut self.outbox);
+        let is_admitted = group.hear(at, from, channel, frame, &mut self.outbox);
         if let Some(leader) = group.take_down_report() {
-            self.probe_leader(now, group_index, leader);
+            self.probe_leader(at, group_index, leader);
         }
         is_admitted
     }
@@ -367,30 +320,12 @@ impl Loop {
                 // The caller may have stopped waiting.
                 let _ = answer.send(self.status());
             }
-            Control::StepDown { group, span, transferee, resignation, done } => {
-                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
-                    match resignation {
-                        Some(why) => group.resign(now, span, why, &mut self.outbox),
-                        None => group.step_down(now, span, transferee, &mut self.outbox),
-                    }
+            Control::Group(name, act, done) => {
+                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == name) {
+                    act(group, now, &mut self.outbox);
                 }
                 self.flush();
                 let _ = done.send(());
-            }
-            Control::FindTransferee { group, name, found } => {
-                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
-                    group.find_transferee(now, name, found, &mut self.outbox);
-                }
-            }
-            Control::Ask { group, request } => {
-                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
-                    group.ask_authority(now, request, &mut self.outbox);
-                }
-            }
-            Control::VoterQueryRound { group, answers } => {
-                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
-                    group.voter_query(now, answers, &mut self.outbox);
-                }
             }
             Control::Stop => {} // handled in the loop
         }
@@ -407,15 +342,12 @@ impl Loop {
         }
     }
 
-    fn leave(&mut self, now: Instant) {
+    /// Leaves all groups, and waits until the stores have recorded the release of every lease.
+    async fn leave(&mut self, now: Instant) {
         for group in &mut self.groups {
             group.leave(now, &mut self.outbox);
         }
         self.flush();
-    }
-
-    /// Waits until the stores have recorded the release of every lease.
-    async fn finish(&mut self) {
         for group in self.groups.drain(..) {
             group.finish().await;
         }

@@ -1,5 +1,6 @@
 //! The UDP sockets of an agent: opening, sending and receiving.
 
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -37,10 +38,16 @@ pub(super) struct UdpTransport {
 /// The envelope of a datagram. Its bytes are in the buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Datagram {
-    pub(super) channel: Channel,
+    pub(super) origin: Origin,
     pub(super) length: usize,
+}
+
+/// The origin of a frame.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin {
+    pub(super) channel: Channel,
     pub(super) from: SocketAddr,
-    /// The time, read after the datagram had arrived. A holder counts its tenure from the moment of
+    /// The time, read after the frame had arrived. A holder counts its tenure from the moment of
     /// its request, so a voter must not count from an earlier moment. The process may be stopped
     /// between any two lines.
     pub(super) at: Instant,
@@ -48,8 +55,8 @@ pub(super) struct Datagram {
 
 impl Datagram {
     fn received(channel: Channel, length: usize, from: SocketAddr) -> Self {
-        let at = clock::now();
-        Self { channel, length, from, at }
+        let origin = Origin { channel, from, at: clock::now() };
+        Self { origin, length }
     }
 }
 
@@ -67,11 +74,9 @@ impl UdpTransport {
                 address.port()
             );
         }
-        let mut multicasts: Vec<(SocketAddr, UdpSocket)> = Vec::new();
-        for group in config.groups.iter().filter_map(|group| group.multicast) {
-            if multicasts.iter().any(|(known, _)| *known == group) {
-                continue;
-            }
+        let mut multicasts = Vec::new();
+        let groups = config.groups.iter().filter_map(|group| group.multicast);
+        for group in groups.collect::<BTreeSet<SocketAddr>>() {
             match sockets::multicast(group, config.interface) {
                 Ok(socket) => multicasts.push((group, socket)),
                 Err(error) => tracing::warn!(
@@ -255,7 +260,7 @@ mod tests {
             udp_transport.send(address, b"later").unwrap();
             udp_transport.own.readable().await.unwrap();
             let later = udp_transport.try_receive(&mut buffer).unwrap();
-            assert!(first.at < sent && sent <= later.at);
+            assert!(first.origin.at < sent && sent <= later.origin.at);
         }
     }
 }

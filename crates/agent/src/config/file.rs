@@ -12,7 +12,7 @@ use super::fields::{AGENT_FIELDS, Field, GROUP_FIELDS, GroupFields, Set};
 use super::partial::PartialConfig;
 use super::reference::EXAMPLE_KEY;
 use super::values::{list, nearest};
-use super::written::{Complaint, Place, Written};
+use super::written::{Complaint, Place, Source, Written};
 use crate::seal::Key;
 use hustings_system::secret_file::{self, SecretFileError};
 
@@ -31,7 +31,13 @@ pub fn read(path: &Path) -> Result<PartialConfig, Complaint> {
     })?;
     let mut config = parse(path, &text)?;
     if config.groups.iter().any(|group| group.key.is_some() || group.keys.is_some()) {
-        check_readers(path).map_err(|what| Complaint { place: None, what, file: None })?;
+        let checked = File::open(path).map_err(SecretFileError::Io);
+        let checked = checked.and_then(|file| secret_file::check(&file));
+        // Other users must not be able to read a file with a key.
+        checked.map_err(|error| {
+            let what = unreadable(path, &error);
+            Complaint { place: None, what, file: None }
+        })?;
     }
     let mut keys = config.groups.iter().flat_map(GroupFields::all_keys);
     if keys.any(|key| String::from(key) == EXAMPLE_KEY) {
@@ -124,13 +130,12 @@ impl<'t> Table<'t> {
         };
         let span = value.span();
         let directory = self.path.parent().unwrap_or(Path::new(""));
-        let line = line_at(self.text, span.start);
-        set(&Written::in_file(field, line, value.get_ref(), directory)).map_err(|refusal| {
-            let shown = match field.is_secret {
-                true => field.name.to_owned(),
-                false => format!("{} = {}", field.name, self.shown(&span)),
-            };
-            self.complain_at(&span, format!("{shown}: {refusal}"))
+        let place = Place::Line(line_at(self.text, span.start));
+        let source = Source::File(value.get_ref());
+        set(&Written { field, place, source, directory }).map_err(|refusal| {
+            let name = field.name;
+            let shown = if field.is_secret { "" } else { &format!(" = {}", self.shown(&span)) };
+            self.complain_at(&span, format!("{name}{shown}: {refusal}"))
         })
     }
 
@@ -139,14 +144,11 @@ impl<'t> Table<'t> {
         let Some(written) = self.fields.get("group") else {
             return Ok(Vec::new());
         };
-        let as_group = |value: &'t Spanned<DeValue<'t>>| match value.get_ref() {
-            DeValue::Table(group) => Some((group, value.span())),
-            _ => None, // not a table: refused below
+        let as_group = |value: &'t Spanned<DeValue<'t>>| {
+            value.get_ref().as_table().map(|group| (group, value.span()))
         };
-        let groups = match written.get_ref() {
-            DeValue::Array(values) => values.iter().map(as_group).collect(),
-            _ => None, // not a list: refused too
-        };
+        let values = written.get_ref().as_array();
+        let groups = values.and_then(|values| values.iter().map(as_group).collect());
         groups.ok_or_else(|| {
             let what =
                 "group: begin each group with a line of its own, [[group]], in double brackets";
@@ -174,13 +176,12 @@ impl<'t> Table<'t> {
     fn check_keys(&self) -> Result<(), Complaint> {
         let names = ["key", "keys", "key-file"].into_iter();
         let mut written = names.filter_map(|name| Some((name, self.fields.get(name)?)));
-        let (first, second) = (written.next(), written.next());
-        if let (Some((first, _)), Some((second, value))) = (first, second) {
+        if let (Some((first, _)), Some((second, value))) = (written.next(), written.next()) {
             let what = format!("{second} beside {first}: choose one of them");
             return Err(self.complain_at(&value.span(), what));
         }
-        match first {
-            Some(("keys", list)) if list.get_ref().as_array().is_some_and(|it| it.is_empty()) => {
+        match self.fields.get("keys") {
+            Some(list) if list.get_ref().as_array().is_some_and(|it| it.is_empty()) => {
                 Err(self.complain_at(&list.span(), "keys = []: give one key or more".to_owned()))
             }
             _ => Ok(()),
@@ -191,10 +192,10 @@ impl<'t> Table<'t> {
     fn shown(&self, span: &Range<usize>) -> String {
         let value = self.text.get(span.clone()).unwrap_or_default();
         let line = value.lines().next().unwrap_or_default();
-        match line.len() == value.len() && line.len() <= MOST_SHOWN {
-            true => line.to_owned(),
-            false => line.chars().take(MOST_SHOWN).chain("...".chars()).collect(),
+        if line.len() == value.len() && line.len() <= MOST_SHOWN {
+            return line.to_owned();
         }
+        line.chars().take(MOST_SHOWN).chain("...".chars()).collect()
     }
 
     fn complain_at(&self, span: &Range<usize>, what: String) -> Complaint {
@@ -224,13 +225,6 @@ pub fn read_keys(path: &Path) -> Result<Vec<Key>, String> {
         return Err(format!("{shown} has no key: `hustings keys generate --out FILE` makes one"));
     }
     Ok(keys)
-}
-
-/// Refuses a file with a key that other users can read.
-fn check_readers(path: &Path) -> Result<(), String> {
-    let checked = File::open(path).map_err(SecretFileError::Io);
-    let checked = checked.and_then(|it| secret_file::check(&it));
-    checked.map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &Path, error: &SecretFileError) -> String {

@@ -47,14 +47,12 @@ fn non_voter(member: &str, group: &GroupConfig, quorum: &QuorumConfig) -> NonVot
         "group {}: this member, `{member}`, is not one of the voters ({voters}), and does not vote",
         group.name
     );
-    let file = quorum.state.as_ref();
-    let file = file.map(|it| voter_file::path(it, &group.name));
-    let file = file.filter(|it| it.exists());
+    let file = quorum.state.as_ref().map(|state| voter_file::path(state, &group.name));
+    let file = file.filter(|file| file.exists());
+    let rename =
+        |voter| format!(": {}, or write `{member}` in voters, on all members", suggestion(voter));
     let (doubt, hint) = match (meant(member, quorum), file) {
-        (Some((voter, true)), _) => (
-            Doubt::Strong,
-            format!(": {}, or write `{member}` in voters, on all members", suggestion(voter)),
-        ),
+        (Some((voter, true)), _) => (Doubt::Strong, rename(voter)),
         (_, Some(path)) => (
             Doubt::Strong,
             format!(
@@ -62,14 +60,10 @@ fn non_voter(member: &str, group: &GroupConfig, quorum: &QuorumConfig) -> NonVot
                 path.display()
             ),
         ),
-        (Some((voter, false)), None) => (
-            Doubt::Some,
-            format!(": {}, or write `{member}` in voters, on all members", suggestion(voter)),
-        ),
+        (Some((voter, false)), None) => (Doubt::Some, rename(voter)),
         (None, None) => (Doubt::Slight, String::new()),
     };
-    let what = what + &hint;
-    NonVoter { what, doubt }
+    NonVoter { what: what + &hint, doubt }
 }
 
 #[cfg(test)]

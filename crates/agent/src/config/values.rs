@@ -1,5 +1,6 @@
 //! Parsers for the values of files and command lines.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -9,29 +10,11 @@ use hustings_protocol::Duration;
 use hustings_protocol::announce::Takeover;
 pub use hustings_system::{Refusal, duration, place, some_time};
 
+use super::MULTICAST_V6;
+use super::check::needs_zone;
 use super::presets::{LISTEN_BOUNDS, WAIT_BOUNDS};
-use super::{MULTICAST_V6, needs_zone};
 use crate::council::CouncilPart;
 use crate::seal::Key;
-
-/// A value that can be switched off: `off`, or a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OrOff<T> {
-    /// Switched off.
-    Off,
-    /// Switched on, with this value.
-    On(T),
-}
-
-impl<T> OrOff<T> {
-    /// Returns the value, if there is one.
-    pub fn on(self) -> Option<T> {
-        match self {
-            Self::Off => None,
-            Self::On(value) => Some(value),
-        }
-    }
-}
 
 /// The election protocols, with the names of `hustings sim`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,28 +69,15 @@ impl fmt::Display for ProtocolName {
     }
 }
 
-/// The time without an announcement after which a member considers its leader dead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ListenFor {
-    /// A time that follows from the measured loss.
-    Auto,
-    /// A fixed time.
-    Span(Duration),
-}
-
-/// Parses `auto` or a duration.
-pub(super) fn listen(text: &str) -> Result<ListenFor, Refusal> {
-    match (text, duration(text)) {
-        ("auto", _) => Ok(ListenFor::Auto),
-        (_, Ok(span)) => {
-            let checked = LISTEN_BOUNDS.check(span).map(ListenFor::Span);
-            checked.map_err(|what| format!("{what}, or auto"))
-        }
-        (_, Err(_)) => Err(
-            "choose auto, or a duration: a number and a unit (ns, us, ms, s, m, h), as in 300ms"
-                .to_owned(),
-        ),
+/// Parses `auto`, which stands for a time that follows from the measured loss, or a duration.
+pub(super) fn listen(text: &str) -> Result<Option<Duration>, Refusal> {
+    if text == "auto" {
+        return Ok(None);
     }
+    let span = duration(text).map_err(
+        |_| "choose auto, or a duration: a number and a unit (ns, us, ms, s, m, h), as in 300ms",
+    )?;
+    LISTEN_BOUNDS.check(span).map(Some).map_err(|what| format!("{what}, or auto"))
 }
 
 /// Parses the part of a member in the council of its group: `host` or `off`.
@@ -124,36 +94,33 @@ pub fn wait(text: &str) -> Result<Duration, Refusal> {
     WAIT_BOUNDS.check(duration(text)?)
 }
 
+/// Returns the text if it is valid, and otherwise refuses it with the remedy.
+fn if_valid(is_valid: bool, text: &str, remedy: &str) -> Result<String, Refusal> {
+    if is_valid { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
+}
+
 /// Parses the address of an etcd server.
 pub(super) fn endpoint(text: &str) -> Result<String, Refusal> {
-    match text.starts_with("http://") || text.starts_with("https://") {
-        true => Ok(text.to_owned()),
-        false => Err("write it as http://host:2379 or https://host:2379".to_owned()),
-    }
+    let is_url = text.starts_with("http://") || text.starts_with("https://");
+    if_valid(is_url, text, "write it as http://host:2379 or https://host:2379")
 }
 
 /// Parses a name and a password. The error shows neither.
 pub(super) fn login(text: &str) -> Result<(String, String), Refusal> {
-    let login = text.split_once(':');
-    let login = login.map(|(user, password)| (user.to_owned(), password.to_owned()));
-    login.ok_or_else(|| "write it as name:password".to_owned())
+    let (user, password) = text.split_once(':').ok_or("write it as name:password")?;
+    Ok((user.to_owned(), password.to_owned()))
 }
 
 /// Parses the address of a PostgreSQL server. The error does not show it, because it may hold a
 /// password.
 pub(super) fn postgres(text: &str) -> Result<String, Refusal> {
-    match text.starts_with("postgresql://") || text.starts_with("postgres://") {
-        true => Ok(text.to_owned()),
-        false => Err("write it as postgresql://user:password@host:5432/database".to_owned()),
-    }
+    let is_url = text.starts_with("postgresql://") || text.starts_with("postgres://");
+    if_valid(is_url, text, "write it as postgresql://user:password@host:5432/database")
 }
 
 /// Parses the name of a voter.
 pub(super) fn voter(text: &str) -> Result<String, Refusal> {
-    match text.is_empty() {
-        true => Err("name a member".to_owned()),
-        false => Ok(text.to_owned()),
-    }
+    if_valid(!text.is_empty(), text, "name a member")
 }
 
 /// Parses the rule that decides whether a better newcomer replaces a working leader.
@@ -181,41 +148,40 @@ fn not_an_address(text: &str) -> String {
 }
 
 /// Parses `off` or the address of the HTTP interface.
-pub fn http(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
+pub fn http(text: &str) -> Result<Option<SocketAddr>, Refusal> {
     address_or_off(text, "127.0.0.1:7480")
 }
 
 /// Parses `off` or the address of the metrics.
-pub(super) fn metrics(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
+pub(super) fn metrics(text: &str) -> Result<Option<SocketAddr>, Refusal> {
     address_or_off(text, "0.0.0.0:7481")
 }
 
-fn address_or_off(text: &str, sample: &str) -> Result<OrOff<SocketAddr>, Refusal> {
-    match (text, text.parse()) {
-        ("off", _) => Ok(OrOff::Off),
-        (_, Ok(address)) => Ok(OrOff::On(address)),
-        (_, Err(_)) => Err(format!("{}, as in {sample}, or off", not_an_address(text))),
+/// Parses `off`, which is `None`, or an address. The error shows the samples.
+fn address_or_off(text: &str, samples: &str) -> Result<Option<SocketAddr>, Refusal> {
+    if text == "off" {
+        return Ok(None);
     }
+    let address = text.parse();
+    address.map(Some).map_err(|_| format!("{}, as in {samples}, or off", not_an_address(text)))
 }
 
 /// Parses `off` or a multicast address.
-pub(super) fn multicast(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
-    let refused =
-        |what: String| format!("{what}, as in 239.255.72.85:7401 or [ff05::7401]:7401, or off");
-    match (text, text.parse::<SocketAddr>()) {
-        ("off", _) => Ok(OrOff::Off),
-        (_, Ok(address)) if !address.ip().is_multicast() => {
-            Err(refused("not a multicast address: choose a multicast address".to_owned()))
+pub(super) fn multicast(text: &str) -> Result<Option<SocketAddr>, Refusal> {
+    let samples = "239.255.72.85:7401 or [ff05::7401]:7401";
+    let what = match address_or_off(text, samples)? {
+        Some(address) if !address.ip().is_multicast() => {
+            "not a multicast address: choose a multicast address"
         }
-        (_, Ok(address)) if needs_zone(address.ip()) => Err(format!(
-            "reaches only one host or one link, and needs a zone to say which: choose a site-local address such as {MULTICAST_V6}, or off"
-        )),
-        (_, Ok(address)) if address.port() == 0 => {
-            Err(refused("port 0 cannot be used: choose a port".to_owned()))
+        Some(address) if needs_zone(address.ip()) => {
+            return Err(format!(
+                "reaches only one host or one link, and needs a zone to say which: choose a site-local address such as {MULTICAST_V6}, or off"
+            ));
         }
-        (_, Ok(address)) => Ok(OrOff::On(address)),
-        (_, Err(_)) => Err(refused(not_an_address(text))),
-    }
+        Some(address) if address.port() == 0 => "port 0 cannot be used: choose a port",
+        address => return Ok(address),
+    };
+    Err(format!("{what}, as in {samples}, or off"))
 }
 
 /// Parses the address of a network interface of this host.
@@ -242,10 +208,7 @@ pub fn only_key(text: &str) -> Result<Vec<Key>, Refusal> {
 
 /// Parses the path of a file, which need not exist.
 pub(super) fn file(text: &str) -> Result<PathBuf, Refusal> {
-    match text.is_empty() {
-        true => Err("name a file".to_owned()),
-        false => Ok(PathBuf::from(text)),
-    }
+    if_valid(!text.is_empty(), text, "name a file").map(PathBuf::from)
 }
 
 /// Parses a boolean as people write it in the environment.
@@ -270,17 +233,17 @@ pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
 }
 
 /// Joins words with commas, and the last with `or`.
-pub(super) fn list(words: &[&str]) -> String {
+pub(super) fn list<S: Borrow<str>>(words: &[S]) -> String {
     match words {
         [] => String::new(),
-        [word] => (*word).to_owned(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+        [word] => word.borrow().to_owned(),
+        [first @ .., last] => format!("{} or {}", first.join(", "), last.borrow()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{OrOff, ProtocolName, address, http, multicast, place, switch};
+    use super::{ProtocolName, address, http, multicast, place, switch};
 
     #[test]
     fn protocol_names_display_as_they_parse() {
@@ -316,8 +279,8 @@ mod tests {
 
     #[test]
     fn off_is_accepted_only_where_it_has_a_meaning() {
-        assert_eq!(http("off"), Ok(OrOff::Off));
-        assert_eq!(multicast("off"), Ok(OrOff::Off));
+        assert_eq!(http("off"), Ok(None));
+        assert_eq!(multicast("off"), Ok(None));
         assert!(address("off").is_err());
         assert!(multicast("10.0.0.1:7401").is_err());
         assert!(multicast("239.255.72.85:0").is_err());

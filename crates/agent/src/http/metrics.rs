@@ -9,13 +9,13 @@ use std::fmt;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeMetric};
-use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::agent::AgentStatus;
 use crate::council::{CentreStatus, CouncilStatus, HostStatus};
-use crate::counters::Counters;
 use crate::group::{GroupStatus, HealthState};
 use crate::leadership::Mode;
 
@@ -37,29 +37,39 @@ struct Scrape(AgentStatus);
 
 impl Collector for Scrape {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let status = &self.0;
-        let groups = &status.groups;
-        let mut sheet = Sheet { encoder, groups };
-        sheet.agent(status)?;
+        let mut sheet = Sheet { encoder, groups: &self.0.groups };
+        sheet.agent(&self.0)?;
         sheet.health()?;
         sheet.leadership()?;
         sheet.tenure()?;
         sheet.many()?;
         sheet.council()?;
-        sheet.frames()
+        sheet.frames()?;
+        sheet.refusals()
     }
 }
-
-/// Reads one counter of a group.
-type Count = fn(&Counters) -> u64;
-
-/// Reads one counter of a centre.
-type CentreCount = fn(&CentreStatus) -> u64;
 
 /// The encoder, and the groups whose metrics it writes.
 struct Sheet<'e, 'g> {
     encoder: DescriptorEncoder<'e>,
     groups: &'g [GroupStatus],
+}
+
+/// Reads a value of a group.
+type Value<V> = fn(&GroupStatus) -> Option<V>;
+
+/// Reads the name of a member.
+type Name = fn(&GroupStatus) -> Option<&String>;
+
+/// Writes metrics one after the other. A row has the help text as a documentation comment, the kind
+/// (a method of [`Sheet`]), the name, and the value of a group. A group without a value has no
+/// sample.
+macro_rules! metrics {
+    ($sheet:ident, $group:ident:
+     $($(#[doc = $help:literal])+ $kind:ident $name:literal = $value:expr;)*) => {{
+        $($sheet.$kind($name, concat!($($help),+).trim_ascii_start(), |$group| $value)?;)*
+        Ok(())
+    }};
 }
 
 // The metrics, by subject.
@@ -68,275 +78,196 @@ impl Sheet<'_, '_> {
         let help = "The member that this agent is, and its release.";
         let labels = [("member", &status.member), ("version", &status.version)];
         let info = MetricType::Info;
-        let mut metric = self.encoder.encode_descriptor("agent", help, None, info)?;
-        metric.encode_info(&labels)
+        self.encoder.encode_descriptor("agent", help, None, info)?.encode_info(&labels)
     }
 
     /// Writes the state of this member in each group, and whether an operator should act.
     fn health(&mut self) -> fmt::Result {
         let help =
             "The state of this member in its group: 1 for the present state, 0 for all others.";
-        let gauge = MetricType::Gauge;
-        let mut metric = self.encoder.encode_descriptor("health", help, None, gauge)?;
-        for group in self.groups {
-            for state in HealthState::ALL {
-                let labels = [("group", group.name()), ("state", state.name())];
-                let is_in_it = u32::from(group.health.state == state);
-                metric.encode_family(&labels)?.encode_gauge(&is_in_it)?;
-            }
+        self.labelled(("health", "state"), help, |group| {
+            let is_in_it = |state| ConstGauge::new(u32::from(group.health.state == state));
+            HealthState::ALL.map(|state| (state.name(), is_in_it(state)))
+        })?;
+        metrics! { self, group:
+            /// The health of the group: 0 good, 1 warning, 2 bad.
+            gauge "health_level" = Some(group.health.level as u32);
         }
-        self.gauge("health_level", "The health of the group: 0 good, 1 warning, 2 bad.", |group| {
-            Some(group.health.level as u32)
-        })
     }
 
     fn leadership(&mut self) -> fmt::Result {
-        self.gauge(
-            "fenced",
-            "1 if leadership is fenced, 0 if it is advisory; none if the group elects no leader.",
-            |group| elects(group).then(|| u32::from(group.leadership.mode == Mode::Fenced)),
-        )?;
-        self.gauge(
-            "leads",
-            "1 if this member leads; none if the group elects no leader.",
-            |group| elects(group).then(|| u32::from(group.leadership.leads)),
-        )?;
-        self.name(
-            "leader",
-            "The leader that this member knows; none while it knows no leader.",
-            |group| group.leadership.leader.as_ref().map(|it| &it.name),
-        )?;
-        self.counter(
-            "leader_changes",
-            "Changes of the leader since this member started.",
-            |group| group.leadership.changes,
-        )
+        metrics! { self, group:
+            /// 1 if leadership is fenced, 0 if it is advisory; none if the group elects no leader.
+            gauge "fenced" =
+                elects(group).then(|| u32::from(group.leadership.mode == Mode::Fenced));
+            /// 1 if this member leads; none if the group elects no leader.
+            gauge "leads" = elects(group).then(|| u32::from(group.leadership.leads));
+            /// The leader that this member knows; none while it knows no leader.
+            name "leader" = group.leadership.leader.as_ref().map(|it| &it.name);
+            /// Changes of the leader since this member started.
+            counter "leader_changes" = Some(group.leadership.changes);
+        }
     }
 
     fn tenure(&mut self) -> fmt::Result {
-        self.name(
-            "holder",
-            "The holder of tenure that this member knows; none while it knows no holder.",
-            |group| group.tenure.as_ref()?.holder.as_ref(),
-        )?;
-        self.gauge("fence", "The fence of the present tenure that this member knows.", |group| {
-            group.tenure.as_ref()?.fence
-        })?;
-        self.gauge_in(
-            Some(&Unit::Seconds),
-            "tenure_remaining",
-            "The remaining time of this member's own tenure unless it is renewed; none while it holds none.",
-            |group| Some(group.tenure.as_ref()?.remaining?.as_secs_f64()),
-        )?;
-        self.gauge("voters", "Members that vote on tenure.", |group| {
-            let tenure = group.tenure.as_ref()?;
-            (!tenure.voters.is_empty()).then_some(tenure.voters.len())
-        })?;
-        self.gauge(
-            "voters_heard",
-            "Voters that answer this member; none unless it holds tenure or requests it.",
-            |group| {
-                let tenure = group.tenure.as_ref()?;
-                tenure.hears_voters().then(|| tenure.reached().len())
-            },
-        )?;
-        self.gauge(
-            "store_reachable",
-            "1 if the store that grants tenure answered the last request of this member.",
-            |group| group.tenure.as_ref()?.reachable.map(u32::from),
-        )?;
-        self.gauge(
-            "store_shuts_out",
-            "1 if this member accepts no tenure from its store, and cannot replace a leader that fails: the store was set back, its era is over, or an operator has to remove an obstacle. `hustings status` shows the remedy.",
-            |group| group.tenure.as_ref()?.shut_out.map(u32::from),
-        )?;
-        self.counter("tenure_refusals", "Attempts of this member at tenure that failed.", |group| {
-            group.counters.tenure_refusals
-        })
+        metrics! { self, group:
+            /// The holder of tenure that this member knows; none while it knows no holder.
+            name "holder" = group.tenure.as_ref()?.holder.as_ref();
+            /// The fence of the present tenure that this member knows.
+            gauge "fence" = group.tenure.as_ref()?.fence;
+            /// The remaining time of this member's own tenure unless it is renewed; none while it
+            /// holds none.
+            seconds "tenure_remaining" = Some(group.tenure.as_ref()?.remaining?.as_secs_f64());
+            /// Members that vote on tenure.
+            gauge "voters" = Some(group.tenure.as_ref()?.voters.len()).filter(|it| *it > 0);
+            /// Voters that answer this member; none unless it holds tenure or requests it.
+            gauge "voters_heard" =
+                group.tenure.as_ref().filter(|it| it.hears_voters()).map(|it| it.reached().len());
+            /// 1 if the store that grants tenure answered the last request of this member.
+            gauge "store_reachable" = group.tenure.as_ref()?.reachable.map(u32::from);
+            /// 1 if this member accepts no tenure from its store, and cannot replace a leader that
+            /// fails: the store was set back, its era is over, or an operator has to remove an
+            /// obstacle. `hustings status` shows the remedy.
+            gauge "store_shuts_out" = group.tenure.as_ref()?.shut_out.map(u32::from);
+            /// Attempts of this member at tenure that failed.
+            counter "tenure_refusals" = Some(group.counters.tenure_refusals);
+        }
     }
 
     /// Writes what a member knows of a group in which each member knows only a partial view.
     fn many(&mut self) -> fmt::Result {
-        self.gauge(
-            "relaying",
-            "The expected number of relaying members in the first round of a probabilistic election: K.",
-            |group| group.k,
-        )?;
-        self.gauge("known_members", "Members in the partial view of this member.", |group| {
-            Some(group.partial_view.as_ref()?.known)
-        })?;
-        self.gauge(
-            "group_size",
-            "Members of a group with partial views by the last count; none before the first count has ended.",
-            |group| group.partial_view.as_ref()?.size,
-        )?;
-        self.gauge_in(
-            Some(&Unit::Ratios),
-            "message_loss",
-            "The share of lost messages between two members, if members relay; none before enough were counted.",
-            |group| group.measured?.loss,
-        )?;
-        self.gauge_in(
-            Some(&Unit::Ratios),
-            "crashes_in_a_round",
-            "The probability that a member crashes in a first round of a probabilistic election; none before enough was measured.",
-            |group| group.measured?.crash,
-        )?;
-        self.gauge_in(
-            Some(&Unit::Ratios),
-            "view",
-            "The probability that a relaying member knows another one, at first or from its multicasts.",
-            |group| group.measured?.view,
-        )
+        metrics! { self, group:
+            /// The expected number of relaying members in the first round of a probabilistic
+            /// election: K.
+            gauge "relaying" = group.k;
+            /// Members in the partial view of this member.
+            gauge "known_members" = Some(group.partial_view.as_ref()?.known);
+            /// Members of a group with partial views by the last count; none before the first count
+            /// has ended.
+            gauge "group_size" = group.partial_view.as_ref()?.size;
+            /// The share of lost messages between two members, if members relay; none before enough
+            /// were counted.
+            share "message_loss" = group.measured?.loss;
+            /// The probability that a member crashes in a first round of a probabilistic election;
+            /// none before enough was measured.
+            share "crashes_in_a_round" = group.measured?.crash;
+            /// The probability that a relaying member knows another one, at first or from its
+            /// multicasts.
+            share "view" = group.measured?.view;
+        }
     }
 
     fn council(&mut self) -> fmt::Result {
-        self.gauge(
-            "seated",
-            "1 if this member holds a seat in the group's council; none if it is no host.",
-            |group| Some(u32::from(host(group)?.seat.is_some())),
-        )?;
-        self.gauge(
-            "council_seats",
-            "Seats that this centre has filled; none if this member is no centre.",
-            |group| Some(centre(group)?.seats().count()),
-        )?;
-        self.gauge(
-            "council_filled",
-            "1 if every class of hosts has the required number of seats filled.",
-            |group| Some(u32::from(centre(group)?.is_filled())),
-        )?;
-        self.gauge(
-            "council_peak_replies",
-            "The largest number of replies in one round.",
-            |group| Some(centre(group)?.peak_replies),
-        )?;
-        let counters: [(&str, &str, CentreCount); 4] = [
-            ("council_rounds", "Rounds in which this centre called hosts.", |it| it.rounds),
-            ("council_replies", "Replies of hosts to this centre.", |it| it.replies),
-            ("council_late_replies", "Replies that came after their round had ended.", |it| {
-                it.late
-            }),
-            ("council_changes", "Changes of this centre's council.", |it| it.changes),
-        ];
-        for (name, help, count) in counters {
-            let counter = MetricType::Counter;
-            let mut metric = self.encoder.encode_descriptor(name, help, None, counter)?;
-            for (group, centre) in self.groups.iter().filter_map(|it| Some((it, centre(it)?))) {
-                let labels = [("group", group.name())];
-                ConstCounter::new(count(centre)).encode(metric.encode_family(&labels)?)?;
-            }
+        metrics! { self, group:
+            /// 1 if this member holds a seat in the group's council; none if it is no host.
+            gauge "seated" = Some(u32::from(host(group)?.seat.is_some()));
+            /// Seats that this centre has filled; none if this member is no centre.
+            gauge "council_seats" = Some(centre(group)?.seats().count());
+            /// 1 if every class of hosts has the required number of seats filled.
+            gauge "council_filled" = Some(u32::from(centre(group)?.is_filled()));
+            /// The largest number of replies in one round.
+            gauge "council_peak_replies" = Some(centre(group)?.peak_replies);
+            /// Rounds in which this centre called hosts.
+            counter "council_rounds" = Some(centre(group)?.rounds);
+            /// Replies of hosts to this centre.
+            counter "council_replies" = Some(centre(group)?.replies);
+            /// Replies that came after their round had ended.
+            counter "council_late_replies" = Some(centre(group)?.late);
+            /// Changes of this centre's council.
+            counter "council_changes" = Some(centre(group)?.changes);
         }
-        Ok(())
+    }
+
+    fn refusals(&mut self) -> fmt::Result {
+        self.labelled(("frames_refused", "reason"), "Frames refused, by reason.", |group| {
+            group.counters.by_reason().map(|(reason, count)| (reason, ConstCounter::new(count)))
+        })
     }
 
     fn frames(&mut self) -> fmt::Result {
-        let counters: [(&str, &str, Count); 10] = [
-            ("frames_sent", "Frames sent; a multicast counts once.", |it| it.sent),
-            ("election_frames_sent", "Messages of the election among the frames sent.", |it| {
-                it.election_sent
-            }),
-            (
-                "tenure_frames_sent",
-                "Requests for tenure and answers to them among the frames sent.",
-                |it| it.tenure_sent,
-            ),
-            ("council_frames_sent", "Messages of a council among the frames sent.", |it| {
-                it.council_sent
-            }),
-            (
-                "challenge_frames_sent",
-                "Challenges among the frames sent, by which a new process proves that it runs.",
-                |it| it.challenges_sent,
-            ),
-            (
-                "frames_unsent",
-                "Frames that could not be sent: the network refused them, or the member's address is not known.",
-                |it| it.unsent,
-            ),
-            ("frames_heard", "Frames admitted.", |it| it.heard),
-            ("frames_copied", "Multicasts that had arrived before on another channel.", |it| {
-                it.copies
-            }),
-            ("namesakes", "Frames from another process with this member's name.", |it| {
-                it.namesakes
-            }),
-            ("pauses", "Pauses of this member that were longer than others wait.", |it| it.pauses),
-        ];
-        for (name, help, count) in counters {
-            self.counter(name, help, |group| count(&group.counters))?;
+        metrics! { self, group:
+            /// Frames sent; a multicast counts once.
+            counter "frames_sent" = Some(group.counters.sent);
+            /// Messages of the election among the frames sent.
+            counter "election_frames_sent" = Some(group.counters.election_sent);
+            /// Requests for tenure and answers to them among the frames sent.
+            counter "tenure_frames_sent" = Some(group.counters.tenure_sent);
+            /// Messages of a council among the frames sent.
+            counter "council_frames_sent" = Some(group.counters.council_sent);
+            /// Challenges among the frames sent, by which a new process proves that it runs.
+            counter "challenge_frames_sent" = Some(group.counters.challenges_sent);
+            /// Frames that could not be sent: the network refused them, or the member's address is
+            /// not known.
+            counter "frames_unsent" = Some(group.counters.unsent);
+            /// Frames admitted.
+            counter "frames_heard" = Some(group.counters.heard);
+            /// Multicasts that had arrived before on another channel.
+            counter "frames_copied" = Some(group.counters.copies);
+            /// Frames from another process with this member's name.
+            counter "namesakes" = Some(group.counters.namesakes);
+            /// Pauses of this member that were longer than others wait.
+            counter "pauses" = Some(group.counters.pauses);
         }
-        let help = "Frames refused, by reason.";
-        let counter = MetricType::Counter;
-        let name = "frames_refused";
-        let mut metric = self.encoder.encode_descriptor(name, help, None, counter)?;
-        for group in self.groups {
-            for (reason, count) in group.counters.by_reason() {
-                let labels = [("group", group.name()), ("reason", reason)];
-                ConstCounter::new(count).encode(metric.encode_family(&labels)?)?;
-            }
-        }
-        Ok(())
     }
 }
 
 // The encoding: one metric for all groups that have a value.
-impl<'g> Sheet<'_, 'g> {
-    fn gauge<V: EncodeGaugeValue>(
-        &mut self,
-        name: &str,
-        help: &str,
-        value: impl Fn(&GroupStatus) -> Option<V>,
-    ) -> fmt::Result {
-        self.gauge_in(None, name, help, value)
+impl Sheet<'_, '_> {
+    fn gauge<V>(&mut self, name: &str, help: &str, value: Value<V>) -> fmt::Result
+    where
+        V: EncodeGaugeValue,
+    {
+        self.samples(name, help, None, |group| value(group).map(ConstGauge::new))
     }
 
-    fn gauge_in<V: EncodeGaugeValue>(
+    fn seconds(&mut self, name: &str, help: &str, value: Value<f64>) -> fmt::Result {
+        self.samples(name, help, Some(&Unit::Seconds), |group| value(group).map(ConstGauge::new))
+    }
+
+    fn share(&mut self, name: &str, help: &str, value: Value<f64>) -> fmt::Result {
+        self.samples(name, help, Some(&Unit::Ratios), |group| value(group).map(ConstGauge::new))
+    }
+
+    fn counter(&mut self, name: &str, help: &str, count: Value<u64>) -> fmt::Result {
+        self.samples(name, help, None, |group| count(group).map(ConstCounter::new))
+    }
+
+    fn samples<M: EncodeMetric + TypedMetric>(
         &mut self,
-        unit: Option<&Unit>,
         name: &str,
         help: &str,
-        value: impl Fn(&GroupStatus) -> Option<V>,
+        unit: Option<&Unit>,
+        sample: impl Fn(&GroupStatus) -> Option<M>,
     ) -> fmt::Result {
-        let gauge = MetricType::Gauge;
-        let mut metric = self.encoder.encode_descriptor(name, help, unit, gauge)?;
-        for group in self.groups {
-            if let Some(value) = value(group) {
-                let labels = [("group", group.name())];
-                metric.encode_family(&labels)?.encode_gauge(&value)?;
-            }
+        let mut metric = self.encoder.encode_descriptor(name, help, unit, M::TYPE)?;
+        for (group, sample) in self.groups.iter().filter_map(|it| Some((it, sample(it)?))) {
+            sample.encode(metric.encode_family(&[("group", group.name())])?)?;
         }
         Ok(())
     }
 
-    fn counter(
+    /// Writes a metric with several samples per group, which differ in another label.
+    fn labelled<M: EncodeMetric + TypedMetric, const N: usize>(
         &mut self,
-        name: &str,
+        (name, label): (&str, &str),
         help: &str,
-        count: impl Fn(&GroupStatus) -> u64,
+        samples: fn(&GroupStatus) -> [(&'static str, M); N],
     ) -> fmt::Result {
-        let counter = MetricType::Counter;
-        let mut metric = self.encoder.encode_descriptor(name, help, None, counter)?;
+        let mut metric = self.encoder.encode_descriptor(name, help, None, M::TYPE)?;
         for group in self.groups {
-            let labels = [("group", group.name())];
-            ConstCounter::new(count(group)).encode(metric.encode_family(&labels)?)?;
+            for (value, sample) in samples(group) {
+                let labels = [("group", group.name()), (label, value)];
+                sample.encode(metric.encode_family(&labels)?)?;
+            }
         }
         Ok(())
     }
 
     /// Writes the name of a member as a label that has the name of the metric.
-    fn name(
-        &mut self,
-        name: &'static str,
-        help: &str,
-        who: impl Fn(&'g GroupStatus) -> Option<&'g String>,
-    ) -> fmt::Result {
-        let info = MetricType::Info;
-        let mut metric = self.encoder.encode_descriptor(name, help, None, info)?;
-        for group in self.groups {
-            if let Some(who) = who(group) {
-                metric.encode_info(&[("group", group.name()), (name, who.as_str())])?;
-            }
+    fn name(&mut self, name: &str, help: &str, who: Name) -> fmt::Result {
+        let mut metric = self.encoder.encode_descriptor(name, help, None, MetricType::Info)?;
+        for (group, who) in self.groups.iter().filter_map(|it| Some((it, who(it)?))) {
+            metric.encode_info(&[("group", group.name()), (name, who.as_str())])?;
         }
         Ok(())
     }
@@ -348,16 +279,16 @@ fn elects(group: &GroupStatus) -> bool {
 }
 
 fn host(group: &GroupStatus) -> Option<&HostStatus> {
-    match &group.council {
-        Some(CouncilStatus::Host(host)) => Some(host),
-        Some(CouncilStatus::Centre(_)) | None => None,
+    match group.council.as_ref()? {
+        CouncilStatus::Host(host) => Some(host),
+        CouncilStatus::Centre(_) => None,
     }
 }
 
 fn centre(group: &GroupStatus) -> Option<&CentreStatus> {
-    match &group.council {
-        Some(CouncilStatus::Centre(centre)) => Some(centre),
-        Some(CouncilStatus::Host(_)) | None => None,
+    match group.council.as_ref()? {
+        CouncilStatus::Centre(centre) => Some(centre),
+        CouncilStatus::Host(_) => None,
     }
 }
 

@@ -9,7 +9,7 @@
 //! - At the limit of connections a new connection replaces the one that has been idle for longest.
 //!   Clients that connect and send nothing therefore keep no other client out.
 //! - Endless answers (`/v1/watch`) stay busy. The handlers bound their number and close the
-//!   connections of some ([`InProgress::close`]).
+//!   connections of some ([`Busy::close`]).
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -117,26 +117,23 @@ fn set(phase: &watch::Sender<Phase>, to: Phase) {
     });
 }
 
-/// A request that is being answered. While it exists, its connection is busy. Each request carries
-/// a clone as an extension. An answer that continues after its handler has returned keeps one.
-#[derive(Debug, Clone)]
-pub(super) struct InProgress {
-    busy: Arc<Busy>,
-}
+/// A request that is being answered. While a clone of it exists, its connection is busy. Each
+/// request carries one as an extension. An answer that continues after its handler has returned
+/// keeps one.
+pub(super) type InProgress = Arc<Busy>;
 
 #[derive(Debug)]
-struct Busy(watch::Sender<Phase>);
+pub(super) struct Busy(watch::Sender<Phase>);
 
-impl InProgress {
-    fn begin(phase: &watch::Sender<Phase>) -> Self {
+impl Busy {
+    fn begin(phase: &watch::Sender<Phase>) -> InProgress {
         set(phase, Phase::Busy);
-        let busy = Arc::new(Busy(phase.clone()));
-        Self { busy }
+        Arc::new(Self(phase.clone()))
     }
 
     /// Closes the connection of this request, even if its client does not read the answer.
     pub(super) fn close(&self) {
-        set(&self.busy.0, Phase::Evicted);
+        set(&self.0, Phase::Evicted);
     }
 }
 
@@ -153,7 +150,7 @@ where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let in_progress = InProgress::begin(&phase);
+        let in_progress = Busy::begin(&phase);
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(in_progress.clone());
         let answer = router.clone().call(request);
@@ -173,21 +170,15 @@ where
             Phase::Busy => None,
             Phase::Idle { since } => Some(since + longest),
         };
-        let idle_for_too_long = async {
-            match closes_at {
-                Some(at) => sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             // The client closed the connection, or sent something invalid.
             _ = connection.as_mut() => return,
-            changed = watched.changed() => {
-                if changed.is_err() {
-                    return;
-                }
+            changed = watched.changed() => if changed.is_err() {
+                return;
+            },
+            () = sleep_until(closes_at.unwrap_or_else(Instant::now)), if closes_at.is_some() => {
+                return;
             }
-            () = idle_for_too_long => return,
         }
     }
 }

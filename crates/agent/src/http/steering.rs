@@ -37,6 +37,7 @@ use tokio::net::{UnixListener, UnixStream};
 use super::server::{self, Bounds};
 use super::{Refusal, gone, group_status, no_such_group, nothing_but, wrong_method};
 use crate::agent::{Handle, TransferError, TransferOutcome};
+use crate::config::values::some_time;
 use crate::group::health::in_words;
 
 /// The header that a steering request must carry: `Hustings-Request: 1`. The socket itself keeps
@@ -112,7 +113,7 @@ impl Steering {
             .fallback(|uri| nothing_but(uri, "POST /v1/groups/GROUP/step-down"))
             .method_not_allowed_fallback(wrong_method)
             .with_state(agent);
-        let routes = |stream: &UnixStream| match peer(stream) {
+        let routes = |stream: &UnixStream| match stream.peer_cred().map(|it| it.uid()) {
             Ok(user) if may_steer(user, owner) => allowed.clone(),
             Ok(user) => refusing(format!(
                 "this request is from user {user}, and only user {owner}, who runs this agent, and root may steer it: try again with sudo"
@@ -128,10 +129,6 @@ impl Steering {
 /// Returns true if `user` may steer an agent that runs as `owner`.
 fn may_steer(user: u32, owner: u32) -> bool {
     user == 0 || user == owner
-}
-
-fn peer(stream: &UnixStream) -> io::Result<u32> {
-    stream.peer_cred().map(|it| it.uid())
 }
 
 /// Returns routes that refuse every request.
@@ -179,12 +176,11 @@ fn prepare(directory: &Path) -> io::Result<()> {
     }
     let found = fs::symlink_metadata(directory)?;
     let is_own = found.is_dir() && found.uid() == geteuid().as_raw();
-    if is_own && found.mode() & 0o022 == 0 {
-        Ok(())
-    } else {
+    if !is_own || found.mode() & 0o022 != 0 {
         let what = "not a directory that only the user who runs this agent can write to";
-        Err(io::Error::new(io::ErrorKind::PermissionDenied, what))
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
     }
+    Ok(())
 }
 
 /// Returns the name of the socket file of an agent whose HTTP interface is at `http` in the given
@@ -365,12 +361,11 @@ fn parse_query(query: Option<&str>) -> Result<(Duration, Option<String>), String
 }
 
 fn step_down_for(span: &str) -> Result<Duration, String> {
-    let span =
-        crate::config::values::some_time(span).map_err(|what| format!("for={span}: {what}"))?;
-    match span > LONGEST_STEP_DOWN {
-        true => Err(format!("for={span} is too long: choose 24h or less")),
-        false => Ok(span),
+    let span = some_time(span).map_err(|what| format!("for={span}: {what}"))?;
+    if span > LONGEST_STEP_DOWN {
+        return Err(format!("for={span} is too long: choose 24h or less"));
     }
+    Ok(span)
 }
 
 #[cfg(test)]

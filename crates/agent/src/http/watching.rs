@@ -13,21 +13,21 @@ use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use super::server::InProgress;
+use super::server::{Busy, InProgress};
 use crate::agent::Handle;
 
 /// Streams the leadership of each group, then every change. Ends when the agent does.
-pub(super) fn leaderships(agent: &Handle, held: Held) -> Events {
+pub(super) fn leaderships(agent: &Handle, in_progress: InProgress) -> Events {
     let (events, changes) = mpsc::channel(16);
     let groups = agent.groups();
     for watched in groups.iter().filter_map(|group| agent.watch(group)) {
         tokio::spawn(send_changes("leadership", watched, events.clone()));
     }
-    Events { changes, _held: held }
+    Events { changes, _in_progress: in_progress }
 }
 
 /// Streams the seats that a centre knows or the seat of this host, then every change.
-pub(super) fn councils(agent: &Handle, held: Held) -> Events {
+pub(super) fn councils(agent: &Handle, in_progress: InProgress) -> Events {
     let (events, changes) = mpsc::channel(16);
     for group in agent.groups() {
         if let Some(watched) = agent.watch_seat(&group) {
@@ -37,23 +37,20 @@ pub(super) fn councils(agent: &Handle, held: Held) -> Events {
             tokio::spawn(send_changes("council", watched, events.clone()));
         }
     }
-    Events { changes, _held: held }
+    Events { changes, _in_progress: in_progress }
 }
-
-/// An event: its name and its object as JSON.
-type NamedEvent = (&'static str, String);
 
 /// Sends the value of one group and its changes, until the client has gone or no further change can
 /// come.
 async fn send_changes<T: Serialize>(
     name: &'static str,
     mut watched: watch::Receiver<T>,
-    events: mpsc::Sender<NamedEvent>,
+    events: mpsc::Sender<Event>,
 ) {
     loop {
         // The values are plain data, so serialisation to JSON cannot fail.
         let text = serde_json::to_string(&*watched.borrow_and_update()).unwrap_or_default();
-        if events.send((name, text)).await.is_err() {
+        if events.send(Event::default().event(name).data(text)).await.is_err() {
             return;
         }
         let changed = tokio::select! {
@@ -68,8 +65,9 @@ async fn send_changes<T: Serialize>(
 
 /// A stream of events: see [`leaderships`] and [`councils`].
 pub(super) struct Events {
-    changes: mpsc::Receiver<NamedEvent>,
-    _held: Held,
+    changes: mpsc::Receiver<Event>,
+    /// Keeps the connection busy, and the place of the stream.
+    _in_progress: InProgress,
 }
 
 /// The open streams of events, the oldest first, and their limits.
@@ -81,7 +79,7 @@ pub(super) struct Events {
 pub(super) struct Streams {
     most: usize,
     stays: Duration,
-    open: Mutex<VecDeque<(Instant, Weak<InProgress>)>>,
+    open: Mutex<VecDeque<(Instant, Weak<Busy>)>>,
 }
 
 impl Streams {
@@ -91,38 +89,28 @@ impl Streams {
         Self { most, stays, open }
     }
 
-    /// Reserves a place for the stream that answers `in_progress`. If there are too many streams,
-    /// closes the oldest. Returns `None` if there are too many and none has lasted long enough.
-    pub(super) fn hold(&self, in_progress: InProgress) -> Option<Held> {
+    /// Reserves a place for the stream that answers `in_progress`, until that is dropped. If there
+    /// are too many streams, closes the oldest. Returns false if there are too many and none has
+    /// lasted long enough.
+    pub(super) fn hold(&self, in_progress: &InProgress) -> bool {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(_, it)| it.strong_count() > 0); // the others have ended
         if open.len() >= self.most {
-            let (_, oldest) = open.pop_front_if(|(since, _)| since.elapsed() >= self.stays)?;
-            if let Some(oldest) = oldest.upgrade() {
-                oldest.close();
+            match open.pop_front_if(|(since, _)| since.elapsed() >= self.stays) {
+                Some((_, oldest)) => _ = oldest.upgrade().map(|it| it.close()),
+                None => return false,
             }
         }
-        let in_progress = Arc::new(in_progress);
-        open.push_back((Instant::now(), Arc::downgrade(&in_progress)));
-        Some(Held { _in_progress: in_progress })
+        open.push_back((Instant::now(), Arc::downgrade(in_progress)));
+        true
     }
-}
-
-/// The reservation of a stream: its place among the open ones, and its connection, which stays
-/// busy.
-pub(super) struct Held {
-    _in_progress: Arc<InProgress>,
 }
 
 impl Stream for Events {
     type Item = Result<Event, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = self.changes.poll_recv(context);
-        next.map(|event| {
-            let (name, text) = event?;
-            Some(Ok(Event::default().event(name).data(text)))
-        })
+        self.changes.poll_recv(context).map(|event| event.map(Ok))
     }
 }
 
@@ -151,15 +139,15 @@ mod tests {
         let address = listener.local_addr().expect("it is bound");
         let streams = Arc::new(streams);
         let watch = async move |Extension(in_progress): Extension<InProgress>| -> Response {
-            let Some(held) = streams.hold(in_progress) else {
+            if !streams.hold(&in_progress) {
                 return StatusCode::SERVICE_UNAVAILABLE.into_response();
-            };
+            }
             let (events, changes) = mpsc::channel(16);
             tokio::spawn(async move {
-                while events.send(("event", "x".repeat(4_096))).await.is_ok() {}
+                let event = || Event::default().event("event").data("x".repeat(4_096));
+                while events.send(event()).await.is_ok() {}
             });
-            let _held = held;
-            Sse::new(Events { changes, _held }).into_response()
+            Sse::new(Events { changes, _in_progress: in_progress }).into_response()
         };
         let router = Router::new().route("/v1/watch", get(watch));
         tokio::spawn(async move {

@@ -87,9 +87,10 @@ impl Strangers {
     fn make_room_for(&mut self, address: IpAddr, limits: &Limits) -> bool {
         let is_from_there = |it: &Stranger| it.address == address;
         let from_there = self.0.iter().filter(|it| is_from_there(it)).count();
-        let oldest = match from_there >= limits.strangers_per_address {
-            true => self.0.iter().position(is_from_there),
-            false => (self.0.len() >= limits.strangers).then_some(0),
+        let oldest = if from_there >= limits.strangers_per_address {
+            self.0.iter().position(is_from_there)
+        } else {
+            (self.0.len() >= limits.strangers).then_some(0)
         };
         let oldest = oldest.and_then(|index| self.0.remove(index));
         if let Some(stranger) = &oldest {
@@ -180,10 +181,7 @@ async fn read_frame(stream: &mut BufReader<TcpStream>) -> Result<Vec<u8>, Ending
     let mut frame = Vec::new();
     let mut rest = stream.take(length as u64);
     rest.read_to_end(&mut frame).await.map_err(closed)?;
-    match frame.len() == length {
-        true => Ok(frame),
-        false => Err(Ending::Closed),
-    }
+    if frame.len() == length { Ok(frame) } else { Err(Ending::Closed) }
 }
 
 /// Enables keep-alive probes, by which the kernel notices that the other host is gone. A lifeline

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::{Limits, LinkCounts, MOST_FRAME_BYTES, push};
+use super::{Limits, LinkCounts, MOST_FRAME_BYTES, framed, push};
 
 /// A batch of waiting frames is written at once when it has reached this size.
 const MOST_BATCH_BYTES: usize = MOST_FRAME_BYTES;
@@ -23,7 +23,6 @@ pub(super) async fn serve(
     counts: Arc<LinkCounts>,
 ) {
     let mut link = Link { to, stream: None, limits };
-    let mut batch = Batch::default();
     loop {
         let frame = tokio::select! {
             biased; // first: frames written to a connection that has ended are lost
@@ -40,42 +39,19 @@ pub(super) async fn serve(
             }
         };
         let Some(frame) = frame else { return };
-        batch.fill(&frame, &mut waiting);
-        if link.write(&batch.bytes).await.is_err() {
-            let mut dropped = batch.frames;
+        let (mut frames, mut bytes) = (1, framed(&frame));
+        while bytes.len() < MOST_BATCH_BYTES
+            && let Ok(frame) = waiting.try_recv()
+        {
+            frames += 1;
+            push(&mut bytes, &frame);
+        }
+        if link.write(&bytes).await.is_err() {
             // The frames behind this one would fail too, and be late.
-            while waiting.try_recv().is_ok() {
-                dropped += 1;
-            }
+            let dropped = frames + std::iter::from_fn(|| waiting.try_recv().ok()).count() as u64;
             counts.dropped.fetch_add(dropped, Ordering::Relaxed);
             tracing::debug!("dropped {dropped} frames to {to}, which cannot be reached");
         }
-    }
-}
-
-/// Frames that are written together.
-#[derive(Default)]
-struct Batch {
-    frames: u64,
-    bytes: Vec<u8>,
-}
-
-impl Batch {
-    /// Fills the batch with `first` and the frames that wait behind it.
-    fn fill(&mut self, first: &[u8], waiting: &mut mpsc::Receiver<Vec<u8>>) {
-        self.frames = 0;
-        self.bytes.clear();
-        self.push(first);
-        while self.bytes.len() < MOST_BATCH_BYTES
-            && let Ok(frame) = waiting.try_recv()
-        {
-            self.push(&frame);
-        }
-    }
-
-    fn push(&mut self, frame: &[u8]) {
-        push(&mut self.bytes, frame);
-        self.frames += 1;
     }
 }
 

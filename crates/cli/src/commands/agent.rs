@@ -169,7 +169,7 @@ pub(super) async fn listen(
 fn refusal(error: StartError) -> Failure {
     match error {
         StartError::AgentConfigError(unfit) => Failure::usage(unfit),
-        StartError::Trace { .. } | StartError::Authority { .. } => Failure::usage(error),
+        StartError::Group { .. } => Failure::usage(error),
         _ => Failure::failed(error),
     }
 }

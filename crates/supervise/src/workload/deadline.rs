@@ -28,18 +28,14 @@ const GRACES_IN_A_TENURE: u64 = 8;
 /// The end of a tenure by the last notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Deadline {
-    until: Instant,
-    /// The longest time that was left of the tenure at any notice: the value of a renewal.
-    span: Duration,
+    /// The first instant at which the tenure is over.
+    pub(super) until: Instant,
+    /// The longest time that was left of the tenure at any notice: the value of a renewal. A
+    /// guardian that starts late in the tenure gets it from the agent.
+    pub(super) span: Duration,
 }
 
 impl Deadline {
-    /// Creates the deadline that the agent has sent to its guardian, which may have started late in
-    /// the tenure.
-    pub(super) fn new(until: Instant, span: Duration) -> Self {
-        Self { until, span }
-    }
-
     /// Creates the deadline of a tenure that ended early: what is left of the command is killed at
     /// once.
     pub(super) fn at_once(now: Instant) -> Self {
@@ -50,16 +46,6 @@ impl Deadline {
     pub(super) fn told(before: Option<Self>, until: Instant, now: Instant) -> Self {
         let span = before.map_or(Duration::ZERO, |before| before.span);
         Self { until, span: span.max(until - now) }
-    }
-
-    /// The first instant at which the tenure is over.
-    pub(super) fn until(self) -> Instant {
-        self.until
-    }
-
-    /// The value of a renewal of the tenure.
-    pub(super) fn span(self) -> Duration {
-        self.span
     }
 
     /// The time at which a command with this grace gets TERM.
@@ -121,7 +107,7 @@ mod tests {
                 deadline.kill_at(),
                 deadline.overdue_at(),
                 deadline.last_chance_at(),
-                deadline.until(),
+                deadline.until,
             ];
             assert!(ends.is_sorted_by(|a, b| a < b), "{ends:?}");
         }

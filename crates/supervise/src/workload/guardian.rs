@@ -27,9 +27,9 @@ use rustix::process::{
 
 use super::deadline::Deadline;
 use super::ipc::{Order, Report, tell};
-use super::lease_notice::{Early, LeaseNotice};
-use super::stages::Stage;
+use super::stages::{EXEC, stage_command};
 use crate::fd_passing::Handed;
+use crate::line_reader::LineReader;
 use crate::processes::{Ending, SWEEP_EVERY, Sweep, descendants, has_ended, reap, send};
 use crate::watcher::{self, Watcher};
 use crate::{fd_passing, last_will};
@@ -75,7 +75,8 @@ enum Phase {
 
 /// Runs the command, obeys the agent, and returns when neither the command nor any descendant of it
 /// is left.
-pub(super) fn run_guardian(grace: Duration, command: &[OsString]) -> io::Result<()> {
+pub(super) fn run_guardian(grace_millis: u64, command: &[OsString]) -> io::Result<()> {
+    let grace = Duration::from_millis(grace_millis);
     let poller = watcher::begin(c"hustings-guard")?;
     let Handed { socket, input, witness } = fd_passing::receive()?;
     // This signal ends the poller's wait, as the end of a child does.
@@ -137,7 +138,7 @@ fn launch(
     drop(input);
     let guardian = u64::from(getpid().as_raw_nonzero().get().unsigned_abs());
     let mut child =
-        Stage::Exec.command(guardian, command).stdin(theirs).process_group(0).spawn()?;
+        stage_command(EXEC, guardian, command).stdin(theirs).process_group(0).spawn()?;
     socket.set_read_timeout(left.map(|left| StdDuration::from_nanos(left.0)))?;
     let mut errno = String::new();
     if let Err(error) = socket.read_to_string(&mut errno) {
@@ -176,7 +177,7 @@ fn send_last_will(
     let (true, Some(witness)) = (above.watcher.peer.has_ended, witness) else {
         return Ok(());
     };
-    let until = lease_notice.deadline.map_or(Instant::START, Deadline::until);
+    let until = lease_notice.deadline.map_or(Instant::START, |it| it.until);
     while !has_ended(&witness)? {
         if lease_notice.last_will.0.is_empty() || until <= clock::now() {
             return Ok(());
@@ -317,10 +318,6 @@ impl Guardian {
     fn kill_stopped_at(&self) -> Option<Instant> {
         self.stopped_since.map(|since| since + STOPPED_AT_MOST)
     }
-
-    fn is_killing(&self) -> bool {
-        matches!(self.phase, Phase::Killing(_))
-    }
 }
 
 // Transitions: they act, and are the only code that writes the phase.
@@ -353,7 +350,7 @@ impl Guardian {
     }
 
     fn kill(&mut self) {
-        if !self.is_killing() {
+        if !matches!(self.phase, Phase::Killing(_)) {
             self.phase = Phase::Killing(Sweep::begin());
             self.send_to_group(Signal::KILL);
         }
@@ -366,5 +363,100 @@ impl Guardian {
             // An error means that all processes of the group have ended, which `reap` shows.
             let _ = kill_process_group(self.command, signal);
         }
+    }
+}
+
+/// The last notice of the tenure.
+#[derive(Debug, Default)]
+struct LeaseNotice {
+    /// `None` without tenure: leadership is advisory.
+    deadline: Option<Deadline>,
+    last_will: LastWill,
+}
+
+impl LeaseNotice {
+    /// The time at which a command that may take `grace` to stop gets TERM.
+    fn stop_at(&self, grace: Duration) -> Option<Instant> {
+        self.deadline.map(|deadline| deadline.stop_at(grace))
+    }
+}
+
+/// The orders that arrived before the command starts.
+#[derive(Debug, Default)]
+struct Early {
+    lease_notice: LeaseNotice,
+    /// Signals for the command.
+    passed: Vec<Signal>,
+    /// The exit status of a command that need not be started: leadership may be lost, or the agent
+    /// may end, while the watchers start.
+    called_off: Option<Ending>,
+}
+
+impl Early {
+    fn listen(agent: &mut LineReader<impl AsFd>) -> Self {
+        let mut early = Self::default();
+        for line in agent.arrived() {
+            match line.parse() {
+                Ok(Order::Stop(signal)) => early.call_off(signal),
+                Ok(Order::Pass(signal)) => early.passed.push(signal),
+                Ok(Order::Until(deadline)) => early.lease_notice.deadline = Some(deadline),
+                Ok(Order::LastWill(last_will)) => early.lease_notice.last_will = last_will,
+                // The report that the command has started answers a ping.
+                Ok(Order::Ping | Order::SoftLimit(_)) => {}
+                Err(_) => early.call_off(Signal::KILL),
+            }
+        }
+        if agent.has_ended {
+            early.call_off(Signal::KILL);
+        }
+        early
+    }
+
+    fn call_off(&mut self, signal: Signal) {
+        self.called_off.get_or_insert(Ending::killed_by(signal));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn after(said: &str) -> Early {
+        let (mut agent, guardian) = UnixStream::pair().expect("sockets can be had");
+        agent.write_all(said.as_bytes()).expect("it is open");
+        Early::listen(&mut LineReader::new(guardian))
+    }
+
+    #[test]
+    fn command_stopped_before_its_start_is_not_started() {
+        assert_eq!(after("").called_off, None);
+        assert_eq!(after("pass 10\n").called_off, None);
+        let early = after("pass 10\nuntil 5 5\nstop 15\nstop 2\n");
+        assert_eq!(early.called_off, Some(Ending::Killed(15)));
+    }
+
+    #[test]
+    fn command_whose_agent_has_ended_is_not_started() {
+        let (agent, guardian) = UnixStream::pair().expect("sockets can be had");
+        drop(agent);
+        let early = Early::listen(&mut LineReader::new(guardian));
+        assert_eq!(early.called_off, Some(Ending::Killed(9)));
+    }
+
+    #[test]
+    fn early_signals_and_last_will_are_kept() {
+        let early = after("pass 10\nwords 127.0.0.1:4101 00 .\npass 12\n");
+        assert_eq!(early.passed, [Signal::USR1, Signal::USR2]);
+        assert_eq!(early.lease_notice.last_will.0.len(), 1);
+    }
+
+    #[test]
+    fn last_notice_of_the_end_of_tenure_counts() {
+        let until = |said| after(said).lease_notice.deadline.map(|it| it.until);
+        assert_eq!(until("until 1 9\nuntil 2 9\n"), Some(Instant(2)));
+        assert_eq!(until(""), None, "without a tenure there is no end");
     }
 }

@@ -26,11 +26,10 @@ use super::guardian_timeout::{GuardianTimeout, SLACK, Step};
 use super::heartbeat::{Heartbeat, PING_EVERY, Remedy};
 use super::ipc::{Order, Report, tell};
 use super::lease_binding::Term;
-use super::stages::Stage;
+use super::stages::{WARDEN, stage_command};
 use crate::watcher::kill_orphans;
 use crate::{descriptors, fd_passing, processes};
-use hustings_authority::LastWill;
-use hustings_authority::WorkGuard;
+use hustings_authority::{LastWill, WorkGuard};
 use hustings_protocol::leadership::Leadership;
 use hustings_system::clock;
 
@@ -102,9 +101,9 @@ impl GuardianClient {
     pub(super) fn start(
         workload: &Workload,
         leadership: &Leadership,
-        term: Option<Term>,
-        work: Option<WorkGuard>,
+        granted: Option<(Term, WorkGuard)>,
     ) -> io::Result<Self> {
+        let (term, work) = granted.unzip();
         // This process opens the pidfd on itself, so its id cannot belong to another process.
         // Without pidfds no last will is sent when this process dies.
         let witness = pidfd_open(getpid(), PidfdFlags::empty()).ok();
@@ -285,7 +284,7 @@ impl GuardianClient {
 /// Returns the command line that starts the warden, with the environment of the command.
 fn command_line(workload: &Workload, leadership: &Leadership, term: Option<Term>) -> Command {
     let grace_millis = u64::try_from(workload.grace.as_millis()).unwrap_or(u64::MAX);
-    let mut line = Stage::Warden.command(grace_millis, &workload.command);
+    let mut line = stage_command(WARDEN, grace_millis, &workload.command);
     for (name, _) in std::env::vars_os() {
         if name.as_bytes().starts_with(OUR_VARIABLES) {
             line.env_remove(name);

@@ -119,7 +119,7 @@ mod tests {
 
     /// A tenure of three seconds, or what is left of it.
     fn until(millis: u64) -> Order {
-        Order::Until(Deadline::new(at(millis), Duration::from_secs(3)))
+        Order::Until(Deadline { until: at(millis), span: Duration::from_secs(3) })
     }
 
     fn kill_at(millis: u64) -> Option<(Instant, Step)> {

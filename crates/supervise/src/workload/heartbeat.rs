@@ -44,10 +44,7 @@ impl Heartbeat {
     pub(super) fn on_ping(&mut self) -> Remedy {
         let silence = self.unanswered;
         self.unanswered += 1;
-        let killed_after = match self.has_answered {
-            true => KILLED_AFTER,
-            false => KILLED_AFTER_AT_FIRST,
-        };
+        let killed_after = if self.has_answered { KILLED_AFTER } else { KILLED_AFTER_AT_FIRST };
         match silence {
             0 => Remedy::Wait,
             _ if silence >= killed_after => Remedy::Kill,

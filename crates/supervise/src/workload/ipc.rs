@@ -65,7 +65,7 @@ impl fmt::Display for Order {
             Self::Stop(signal) => write!(f, "stop {}", signal.as_raw()),
             Self::Pass(signal) => write!(f, "pass {}", signal.as_raw()),
             Self::Until(deadline) => {
-                write!(f, "until {} {}", deadline.until().0, deadline.span().0)
+                write!(f, "until {} {}", deadline.until.0, deadline.span.0)
             }
             Self::LastWill(it) => write!(f, "words {}", last_will::to_line(it)),
             Self::Ping => write!(f, "ping"),
@@ -97,8 +97,8 @@ impl FromStr for Order {
 
 fn deadline(text: &str) -> Option<Deadline> {
     let (until, span) = text.split_once(' ')?;
-    let (until, span) = (until.parse().ok()?, span.parse().ok()?);
-    Some(Deadline::new(Instant(until), Duration(span)))
+    let (until, span) = (Instant(until.parse().ok()?), Duration(span.parse().ok()?));
+    Some(Deadline { until, span })
 }
 
 impl fmt::Display for Report {
@@ -166,7 +166,7 @@ mod tests {
         for order in [
             Order::Stop(Signal::TERM),
             Order::Pass(Signal::USR1),
-            Order::Until(Deadline::new(Instant(u64::MAX), Duration(7))),
+            Order::Until(Deadline { until: Instant(u64::MAX), span: Duration(7) }),
             Order::LastWill(LastWill(vec![(address, b"farewell".to_vec())])),
             Order::LastWill(LastWill::default()),
             Order::Ping,

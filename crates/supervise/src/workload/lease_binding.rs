@@ -8,8 +8,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::deadline::Deadline;
-use hustings_authority::LastWill;
-use hustings_authority::{Fence, Held, InFlight, LeaseWatch, WorkGuard};
+use hustings_authority::{Fence, Held, InFlight, LastWill, LeaseWatch, WorkGuard};
 use hustings_system::clock;
 
 /// Makes leadership more than advisory: a command runs only under a tenure, and is gone when that
@@ -117,10 +116,8 @@ impl Tenures {
             Ok(()) = tenure.changed() => {}
             Ok(()) = last_will.changed() => {
                 let latest = last_will.borrow_and_update().clone();
-                return Change::LastWill(match work.is_shared() {
-                    true => LastWill::default(),
-                    false => latest,
-                });
+                let is_sole = !work.is_shared();
+                return Change::LastWill(if is_sole { latest } else { LastWill::default() });
             }
             else => return pending().await,
         }
@@ -301,7 +298,7 @@ mod tests {
         authority.send_replace(renewed);
         let change = tenures.changed(Fence(7)).await;
         let until = renewed.map(|held| held.until);
-        assert!(matches!(change, Change::Until(deadline) if Some(deadline.until()) == until));
+        assert!(matches!(change, Change::Until(deadline) if Some(deadline.until) == until));
         for other in [held(8, GRACE), None] {
             authority.send_replace(other);
             assert!(matches!(tenures.changed(Fence(7)).await, Change::Over));

@@ -48,57 +48,39 @@ fn check_interpreter(program: &OsStr, file: &Path, path: &OsStr) -> Result<(), E
         return Err(missing(&interpreter, errno));
     }
     let is_env = Path::new(&interpreter).file_name() == Some(OsStr::new("env"));
-    let is_plain = |it: &OsString| {
-        let bytes = it.as_bytes();
-        !bytes.starts_with(b"-") && !bytes.iter().any(|it| b"= \t".contains(it))
-    };
+    let is_plain =
+        |it: &OsString| !it.as_bytes().starts_with(b"-") && !it.as_bytes().contains(&b'=');
     let Some(wanted) = argument.filter(|it| is_env && is_plain(it)) else {
         return Ok(());
     };
     let is_found = |it: &PathBuf| can_be_run(it).is_ok();
-    match candidates(&wanted, path).iter().any(is_found) {
-        true => Ok(()),
-        false => Err(missing(&wanted, Errno::NOENT)),
-    }
+    let found = candidates(&wanted, path).into_iter().find(is_found);
+    found.map(drop).ok_or_else(|| missing(&wanted, Errno::NOENT))
 }
 
-/// Returns the interpreter that the first line of a script names, and its argument. Returns `None`
-/// if the file is no script.
+/// Returns the interpreter that the first line of a script names, and its argument if that is one
+/// word. Returns `None` if the file is no script.
 fn first_line(file: &Path) -> Option<(OsString, Option<OsString>)> {
     let mut start = Vec::new();
-    let file = File::open(file).ok()?;
-    file.take(FIRST_LINE).read_to_end(&mut start).ok()?;
-    let line = start.strip_prefix(b"#!")?;
-    let is_blank = |it: &u8| b" \t".contains(it);
-    let line = line.split(|it| *it == b'\n').next()?;
-    let line = trim(line, is_blank);
-    let end = line.iter().position(is_blank).unwrap_or(line.len());
-    let (interpreter, argument) = line.split_at(end);
-    let owned = |it: &[u8]| OsStr::from_bytes(it).to_owned();
-    let argument = Some(trim(argument, is_blank)).filter(|it| !it.is_empty());
-    (!interpreter.is_empty()).then(|| (owned(interpreter), argument.map(owned)))
-}
-
-fn trim(line: &[u8], is_blank: impl Fn(&u8) -> bool) -> &[u8] {
-    let begin = line.iter().position(|it| !is_blank(it));
-    let end = line.iter().rposition(|it| !is_blank(it));
-    begin.zip(end).map_or(&[], |(begin, end)| &line[begin..=end])
+    File::open(file).ok()?.take(FIRST_LINE).read_to_end(&mut start).ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|it| *it == b'\n').next()?;
+    let mut words = line.split(|it| b" \t".contains(it)).filter(|word| !word.is_empty());
+    let mut next = || words.next().map(|word| OsStr::from_bytes(word).to_owned());
+    let (interpreter, argument, more) = (next()?, next(), next());
+    Some((interpreter, argument.filter(|_| more.is_none())))
 }
 
 /// Returns the files that a program may be. A name with a slash is not searched in `PATH`.
 fn candidates(program: &OsStr, path: &OsStr) -> Vec<PathBuf> {
-    match program.as_bytes().contains(&b'/') || program.is_empty() {
-        true => vec![PathBuf::from(program)],
-        false => std::env::split_paths(path).map(|directory| directory.join(program)).collect(),
+    if program.as_bytes().contains(&b'/') || program.is_empty() {
+        return vec![PathBuf::from(program)];
     }
+    std::env::split_paths(path).map(|directory| directory.join(program)).collect()
 }
 
 fn can_be_run(file: &Path) -> Result<(), Errno> {
     accessat(CWD, file, Access::EXEC_OK, AtFlags::EACCESS)?;
-    match file.is_file() {
-        true => Ok(()),
-        false => Err(Errno::ACCESS), // a directory
-    }
+    if file.is_file() { Ok(()) } else { Err(Errno::ACCESS) } // a directory
 }
 
 #[cfg(test)]

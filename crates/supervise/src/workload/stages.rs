@@ -1,12 +1,10 @@
 //! The processes between the agent and the command: their start, and their first steps.
 
-use std::convert::Infallible;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use hustings_protocol::Duration;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
 use super::guardian::run_guardian;
@@ -14,33 +12,17 @@ use super::warden::run_warden;
 use crate::fd_passing;
 use crate::watcher::own_executable;
 
-/// A process as which the agent's executable can be started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    Warden,
-    Guardian,
-    Exec,
-}
+/// The first argument that selects a process between agent and command.
+pub(super) const WARDEN: &str = "__warden";
+pub(super) const GUARDIAN: &str = "__guardian";
+pub(super) const EXEC: &str = "__exec";
 
-impl Stage {
-    const ALL: [Self; 3] = [Self::Warden, Self::Guardian, Self::Exec];
-
-    /// The first argument that selects this stage.
-    fn word(self) -> &'static str {
-        match self {
-            Self::Warden => "__warden",
-            Self::Guardian => "__guardian",
-            Self::Exec => "__exec",
-        }
-    }
-
-    /// Returns a command line that starts this stage, with a number for the stage and the command
-    /// to run.
-    pub(super) fn command(self, number: u64, command: &[OsString]) -> Command {
-        let mut line = own_executable("hustings".as_ref());
-        line.arg(self.word()).arg(number.to_string()).args(command);
-        line
-    }
+/// Returns a command line that starts the process with this first argument. It gets a number, and
+/// the command to run.
+pub(super) fn stage_command(stage: &str, number: u64, command: &[OsString]) -> Command {
+    let mut line = own_executable("hustings".as_ref());
+    line.arg(stage).arg(number.to_string()).args(command);
+    line
 }
 
 /// Runs one of the processes between agent and command, if the arguments, the program's name first,
@@ -60,45 +42,32 @@ impl Stage {
 /// ```
 pub fn stage_main(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut arguments = arguments.into_iter().skip(1);
-    let word = arguments.next()?;
-    let stage = Stage::ALL.into_iter().find(|stage| word == stage.word())?;
-    let number = arguments.next();
-    let command: Vec<OsString> = arguments.collect();
-    let done = match number.as_deref().and_then(parse) {
-        Some(number) => run(stage, number, &command),
-        None => Err(io::ErrorKind::InvalidInput.into()),
+    let stage = arguments.next()?;
+    let run: fn(u64, &[OsString]) -> io::Result<()> = match stage.to_str()? {
+        WARDEN => run_warden,
+        GUARDIAN => run_guardian,
+        EXEC => become_command,
+        _ => return None,
     };
-    Some(match done {
+    let number = arguments.next().and_then(|number| number.to_str()?.parse().ok());
+    let command: Vec<OsString> = arguments.collect();
+    let done = number.ok_or_else(|| io::ErrorKind::InvalidInput.into());
+    Some(match done.and_then(|number| run(number, &command)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let stage = stage.word();
             // Without a reader of stderr the error is lost.
             let _ = writeln!(
                 io::stderr(),
-                "error: hustings {stage} failed: {error}: only hustings run can start this stage"
+                "error: hustings {} failed: {error}: only hustings run can start this stage",
+                stage.display()
             );
             ExitCode::from(125)
         }
     })
 }
 
-fn parse(number: &OsStr) -> Option<u64> {
-    number.to_str()?.parse().ok()
-}
-
-fn run(stage: Stage, number: u64, command: &[OsString]) -> io::Result<()> {
-    match stage {
-        Stage::Warden => run_warden(number, command),
-        Stage::Guardian => run_guardian(Duration::from_millis(number), command),
-        Stage::Exec => match become_command(number, command) {
-            Ok(never) => match never {},
-            Err(error) => Err(error),
-        },
-    }
-}
-
 /// Becomes the command, which dies with the guardian. Returns only if that fails.
-fn become_command(guardian: u64, command: &[OsString]) -> io::Result<Infallible> {
+fn become_command(guardian: u64, command: &[OsString]) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // If the guardian died before that call, no signal will come.
     let parent = getppid().and_then(|pid| u64::try_from(pid.as_raw_nonzero().get()).ok());

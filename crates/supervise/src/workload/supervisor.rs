@@ -1,8 +1,8 @@
 //! The agent's side: starts and stops the command, and reacts to its end.
 
-mod run;
-
-use std::future::Future;
+use std::ffi::OsStr;
+use std::future::pending;
+use std::io;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -13,13 +13,17 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
-use super::lease_binding::{Tenures, Term};
+use super::deadline::Deadline;
+use super::guardian_client::GuardianClient;
+use super::ipc::{Order, Report};
+use super::lease_binding::{Change, Tenures, Term};
 use super::signals::Signals;
 use super::{AtEnd, Error, LeaseBinding, StepDown, Workload};
 use crate::descriptors::Reserve;
+use crate::processes::Ending;
 use hustings_authority::WorkGuard;
 use hustings_protocol::leadership::{Leadership, Resignation};
-use run::{Cause, Run};
+use hustings_system::clock;
 
 /// The number of consecutive failed starts, which take about two seconds, after which the member
 /// resigns. It resigns again after as many more.
@@ -142,18 +146,9 @@ struct Supervisor<R> {
     reserve: Reserve,
 }
 
-/// Distinguishes one tenure of this member from another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Tenure {
-    since: BootTime,
-    fence: Option<u64>,
-}
-
-impl Tenure {
-    fn of(leadership: &Leadership) -> Option<Self> {
-        let Leadership { since, fence, .. } = *leadership;
-        leadership.leads.then_some(Self { since, fence })
-    }
+/// Returns what distinguishes a tenure of this member from another: its beginning and its fence.
+fn tenure_of(leadership: &Leadership) -> Option<(BootTime, Option<u64>)> {
+    leadership.leads.then_some((leadership.since, leadership.fence))
 }
 
 impl<R: FnMut(Resignation)> Supervisor<R> {
@@ -161,21 +156,21 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
         let mut served = None;
         loop {
             let next = next_tenure(&mut self.leadership, served);
-            let next = unless_stepping_down(&mut self.step_downs, next);
-            let leadership = match unless_asked(&mut self.signals, next).await {
-                None => return Ok(0),
-                Some(Err(step_down)) => {
+            let next = uninterrupted(&mut self.signals, &mut self.step_downs, next);
+            let leadership = match next.await {
+                Ok(next) => next.map_err(|_| Error::LeadershipUnknown)?,
+                Err(None) => return Ok(0),
+                Err(Some(step_down)) => {
                     // Nothing is started meanwhile. Otherwise it would have to be stopped after the
                     // next leader began.
                     step_down.carry_out().await;
                     continue;
                 }
-                Some(Ok(next)) => next.map_err(|_| Error::LeadershipUnknown)?,
             };
             if let Some(code) = self.serve(&leadership).await? {
                 return Ok(code);
             }
-            served = Tenure::of(&leadership);
+            served = tenure_of(&leadership);
         }
     }
 
@@ -186,12 +181,12 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
         let mut wait = self.workload.settle;
         let mut failures = 0_u32;
         loop {
-            let (term, work) = match self.wait(leadership, wait).await {
-                ControlFlow::Continue(granted) => granted.unzip(),
+            let granted = match self.wait(leadership, wait).await {
+                ControlFlow::Continue(granted) => granted,
                 ControlFlow::Break(code) => return Ok(code),
             };
             let started = Instant::now();
-            let (cause, ending) = match self.run_once(leadership, term, work).await? {
+            let (cause, ending) = match self.run_once(leadership, granted).await? {
                 Run::Ended(cause, ending) => (cause, ending),
                 Run::NotStarted(error) => {
                     failures += 1;
@@ -253,7 +248,7 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
     ) -> ControlFlow<Option<u8>, Option<(Term, WorkGuard)>> {
         let grace = self.workload.grace.into();
         let latest = self.leadership.clone();
-        let leads = || Tenure::of(&latest.borrow()) == Tenure::of(leadership);
+        let leads = || tenure_of(&latest.borrow()) == tenure_of(leadership);
         let granted = async {
             match &mut self.tenures {
                 Some(tenures) => Some(tenures.granted(span, leadership.fence, grace, leads).await),
@@ -273,11 +268,10 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
                 granted = granted => ControlFlow::Continue(granted),
             }
         };
-        let may_start = unless_stepping_down(&mut self.step_downs, may_start);
-        match unless_asked(&mut self.signals, may_start).await {
-            None => ControlFlow::Break(Some(0)),
-            Some(Ok(may_start)) => may_start,
-            Some(Err(step_down)) => {
+        match uninterrupted(&mut self.signals, &mut self.step_downs, may_start).await {
+            Ok(may_start) => may_start,
+            Err(None) => ControlFlow::Break(Some(0)),
+            Err(Some(step_down)) => {
                 step_down.carry_out().await;
                 ControlFlow::Break(None)
             }
@@ -288,10 +282,10 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
 /// Returns the next tenure of this member other than `served`.
 async fn next_tenure(
     leadership: &mut watch::Receiver<Leadership>,
-    mut served: Option<Tenure>,
+    mut served: Option<(BootTime, Option<u64>)>,
 ) -> Result<Leadership, RecvError> {
     let elected = leadership.wait_for(|now| {
-        let tenure = Tenure::of(now);
+        let tenure = tenure_of(now);
         let is_new = tenure.is_some() && tenure != served;
         if tenure.is_none() {
             served = None;
@@ -306,37 +300,213 @@ async fn tenure_over(
     leadership: &mut watch::Receiver<Leadership>,
     served: &Leadership,
 ) -> Result<(), RecvError> {
-    let served = Tenure::of(served);
-    let over = leadership.wait_for(|now| Tenure::of(now) != served);
+    let served = tenure_of(served);
+    let over = leadership.wait_for(|now| tenure_of(now) != served);
     over.await.map(|_| ())
 }
 
-/// Waits for `event` while no command runs. Returns an error if this member is to step down first.
-async fn unless_stepping_down<T>(
+/// Waits for `event` while no command runs. Returns an error if this member is to step down first,
+/// or, without a step-down, if a signal ends this process first.
+async fn uninterrupted<T>(
+    signals: &mut Signals,
     step_downs: &mut mpsc::Receiver<StepDown>,
     event: impl Future<Output = T>,
-) -> Result<T, StepDown> {
+) -> Result<T, Option<StepDown>> {
+    let asked = async {
+        while ![Signal::TERM, Signal::INT, Signal::QUIT].contains(&signals.next().await) {}
+    };
     tokio::select! {
-        biased; // a member about to step down starts nothing
-        Some(step_down) = step_downs.recv() => Err(step_down),
+        biased; // a process about to end, or a member about to step down, starts nothing
+        () = asked => Err(None),
+        Some(step_down) = step_downs.recv() => Err(Some(step_down)),
         event = event => Ok(event),
     }
 }
 
-/// Waits for `event` while no command runs. Returns `None` if a signal ends this process first.
-async fn unless_asked<T>(signals: &mut Signals, event: impl Future<Output = T>) -> Option<T> {
-    let asked = async {
-        loop {
-            let signal = signals.next().await;
-            if [Signal::TERM, Signal::INT, Signal::QUIT].contains(&signal) {
-                return;
+// One run of the command, from the start of its guardian to the end of its last descendant.
+
+/// The result of an attempt to run the command.
+enum Run {
+    Ended(Cause, Ending),
+    /// The supervising processes could not be started, so the command was not either.
+    NotStarted(io::Error),
+}
+
+/// The reason why a command ended.
+enum Cause {
+    /// It ended by itself, or another program killed it.
+    Itself,
+    /// Its member no longer leads with this tenure.
+    TenureOver,
+    /// Its member still leads, but the tenure has ended or was about to.
+    Expired,
+    /// Its member is to step down, which it does when the command has ended.
+    SteppingDown(StepDown),
+    /// The source of leadership has ended.
+    LeadershipUnknown,
+    /// This process was told to end.
+    Asked,
+}
+
+impl Cause {
+    fn in_words(&self) -> &'static str {
+        match self {
+            Self::Itself => "by itself",
+            Self::TenureOver => "its member no longer leads",
+            Self::Expired => "its tenure has ended",
+            Self::SteppingDown(_) => "its member steps down",
+            Self::LeadershipUnknown => "the leader is unknown",
+            Self::Asked => "as asked",
+        }
+    }
+}
+
+/// The command and its guardian.
+struct Running {
+    guardian: GuardianClient,
+    cause: Cause,
+    has_started: bool,
+    /// True if the guardian was killed without a report of the command's end.
+    lacks_report: bool,
+}
+
+impl<R: FnMut(Resignation)> Supervisor<R> {
+    /// Runs the command until it has ended with all its descendants: by itself, at the end of the
+    /// tenure, to step down, or by a signal.
+    async fn run_once(
+        &mut self,
+        leadership: &Leadership,
+        granted: Option<(Term, WorkGuard)>,
+    ) -> Result<Run, Error> {
+        let term = granted.as_ref().map(|(term, _)| *term);
+        self.reserve.release();
+        let guardian = GuardianClient::start(&self.workload, leadership, granted);
+        self.reserve.refill();
+        let guardian = match guardian {
+            Ok(guardian) => guardian,
+            Err(error) => return Ok(Run::NotStarted(error)),
+        };
+        let (cause, has_started, lacks_report) = (Cause::Itself, false, false);
+        let mut running = Running { guardian, cause, has_started, lacks_report };
+        let ended = loop {
+            let runs_on = running.runs_on();
+            tokio::select! {
+                report = running.guardian.next() => {
+                    if let Some(ended) = self.on_report(&mut running, report) {
+                        break ended;
+                    }
+                }
+                over = tenure_over(&mut self.leadership, leadership), if runs_on => {
+                    running.stop(over.map_or(Cause::LeadershipUnknown, |()| Cause::TenureOver));
+                }
+                change = changed(&mut self.tenures, term) => running.on_change(change),
+                Some(step_down) = self.step_downs.recv(), if runs_on => {
+                    info!("stepping down: stopping the command first");
+                    running.stop(Cause::SteppingDown(step_down));
+                }
+                signal = self.signals.next() => running.on_signal(signal),
+            }
+        };
+        if !running.guardian.end().await && self.tenures.is_some() {
+            return Err(Error::Unseen);
+        }
+        if running.lacks_report {
+            warn!("the command's guardian was killed, and the command with it");
+        }
+        ended
+    }
+
+    /// Handles a report of the guardian, or its end. Returns the result if the run has ended.
+    fn on_report(
+        &self,
+        running: &mut Running,
+        report: Option<Report>,
+    ) -> Option<Result<Run, Error>> {
+        match report {
+            Some(Report::Started { pid }) => {
+                running.has_started = true;
+                info!(pid, "the command has started");
+            }
+            Some(Report::Refused { errno }) => {
+                let error = Error::refused(self.program(), errno);
+                if self.workload.at_end == AtEnd::Exit {
+                    return Some(Err(error));
+                }
+                // The program existed when the member started, and may exist again.
+                warn!("{error}");
+                return Some(Ok(running.ended(Ending::Exited(error.exit_code()))));
+            }
+            Some(Report::Expired) if running.runs_on() => {
+                warn!(
+                    "the tenure ends, because it was not renewed in time: the command is being stopped, or has been stopped"
+                );
+                running.cause = Cause::Expired;
+            }
+            Some(Report::Ended(ending)) => return Some(Ok(running.ended(ending))),
+            // The guardian client handles these.
+            Some(Report::Expired | Report::Up { .. } | Report::Alive | Report::Stopped { .. }) => {}
+            None if running.has_started || !running.runs_on() => {
+                running.lacks_report = running.has_started;
+                return Some(Ok(running.ended(Ending::killed_by(Signal::KILL))));
+            }
+            None => {
+                let ended = io::Error::other("the guardian ended before the command started");
+                return Some(Ok(Run::NotStarted(ended)));
             }
         }
-    };
-    tokio::select! {
-        biased; // a process about to end starts nothing
-        () = asked => None,
-        event = event => Some(event),
+        None
+    }
+
+    fn program(&self) -> &OsStr {
+        // `supervise` refuses an empty command.
+        &self.workload.command[0]
+    }
+}
+
+impl Running {
+    /// True if nothing but the command itself has ended it so far.
+    fn runs_on(&self) -> bool {
+        matches!(self.cause, Cause::Itself)
+    }
+
+    fn stop(&mut self, cause: Cause) {
+        self.cause = cause;
+        self.guardian.order(&Order::Stop(Signal::TERM));
+    }
+
+    fn on_change(&mut self, change: Change) {
+        match change {
+            Change::Until(deadline) => self.guardian.order(&Order::Until(deadline)),
+            Change::LastWill(last_will) => self.guardian.order(&Order::LastWill(last_will)),
+            // Tenure is not released while the command runs, so another member may hold it.
+            Change::Over => {
+                if self.runs_on() {
+                    self.cause = Cause::Expired;
+                }
+                self.guardian.order(&Order::Until(Deadline::at_once(clock::now())));
+            }
+        }
+    }
+
+    fn on_signal(&mut self, signal: Signal) {
+        if signal == Signal::TERM || signal == Signal::INT {
+            self.cause = Cause::Asked;
+            self.guardian.order(&Order::Stop(signal));
+        } else {
+            self.guardian.order(&Order::Pass(signal));
+        }
+    }
+
+    fn ended(&mut self, ending: Ending) -> Run {
+        Run::Ended(std::mem::replace(&mut self.cause, Cause::Itself), ending)
+    }
+}
+
+/// Returns the next change of the tenure that is held. Never returns without one.
+async fn changed(tenures: &mut Option<Tenures>, term: Option<Term>) -> Change {
+    match (tenures, term) {
+        (Some(tenures), Some(term)) => tenures.changed(term.fence).await,
+        (None, _) | (_, None) => pending().await,
     }
 }
 

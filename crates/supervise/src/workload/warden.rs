@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal};
 
 use super::deadline::Deadline;
 use super::ipc::{Order, Report, tell};
-use super::stages::Stage;
+use super::stages::{GUARDIAN, stage_command};
 use crate::processes::{SWEEP_EVERY, send};
 use crate::watcher::{self, WatchedChild, Watcher};
 use crate::{descriptors, fd_passing};
@@ -28,7 +28,7 @@ pub(super) fn run_warden(grace_millis: u64, command: &[OsString]) -> io::Result<
     let mut deadline = None;
     // Orders that the agent wrote before it started this process have arrived by now.
     follow_orders(&mut watcher, &mut deadline);
-    let guardian = Stage::Guardian.command(grace_millis, command).stdin(input).spawn()?;
+    let guardian = stage_command(GUARDIAN, grace_millis, command).stdin(input).spawn()?;
     let mut guardian = WatchedChild::new(Pid::from_child(&guardian));
     while guardian.reap()? {
         let last_chance = deadline.map(Deadline::last_chance_at);
@@ -43,10 +43,8 @@ pub(super) fn run_warden(grace_millis: u64, command: &[OsString]) -> io::Result<
                 send(guardian.pid, Signal::CONT);
             }
         }
-        let again_at = match has_ended || is_last || watcher.peer.has_ended {
-            true => Some(clock::now() + SWEEP_EVERY),
-            false => last_chance,
-        };
+        let is_sweeping = has_ended || is_last || watcher.peer.has_ended;
+        let again_at = if is_sweeping { Some(clock::now() + SWEEP_EVERY) } else { last_chance };
         watcher.wait(again_at)?;
         follow_orders(&mut watcher, &mut deadline);
     }
@@ -59,7 +57,8 @@ fn follow_orders(watcher: &mut Watcher, deadline: &mut Option<Deadline>) {
         match line.parse() {
             Ok(Order::Until(until)) => *deadline = Some(until),
             Ok(Order::Ping) => _ = tell(&watcher.peer.socket, &Report::Alive),
-            Ok(Order::SoftLimit(files)) => descriptors::lower_limit(files),
+            // A higher limit than expected harms only a few old programs.
+            Ok(Order::SoftLimit(files)) => _ = descriptors::set_soft_limit(files),
             Ok(Order::Stop(_) | Order::Pass(_) | Order::LastWill(_)) | Err(_) => {}
         }
     }

@@ -141,23 +141,21 @@ async fn waiting_datagrams_are_handled_at_their_own_times() {
     }
     let mut buffer = [0; BUFFER_BYTES];
     let first = agent.udp_transport.receive(&mut buffer).await;
-    agent.on_datagram(first, &mut buffer);
-    agent.on_waiting_datagrams(&mut buffer);
+    assert!(!agent.on_datagrams(first, &mut buffer, &mut mpsc::channel(1).1));
     let status = agent.status().groups.remove(0).tenure.expect("fenced");
     let heard: Vec<Instant> = status.voters.iter().filter_map(|it| it.heard).collect();
     assert_eq!(heard.len(), VOTERS.len());
-    assert_eq!(heard[0], first.at);
+    assert_eq!(heard[0], first.origin.at);
     assert!(heard[0] < heard[1] && heard[1] < heard[2], "{heard:?}");
 }
 
 /// Passes the same frame to `agent` 5 times and returns the lines that it logs.
 fn lines_after_5(agent: &mut Loop, frame: &[u8]) -> Vec<String> {
-    let from = (HOME, 9).into();
+    let (channel, from) = (Channel::Unicast, (HOME, 9).into());
     let lines = logged(|| {
         for _ in 0..5 {
-            let is_admitted =
-                agent.on_frame(clock::now(), Channel::Unicast, from, &mut frame.to_vec());
-            assert!(!is_admitted);
+            let origin = Origin { channel, from, at: clock::now() };
+            assert!(!agent.on_frame(origin, &mut frame.to_vec()));
         }
     });
     lines.into_iter().map(|(_, line)| line).collect()
@@ -184,7 +182,8 @@ async fn multicasts_of_other_groups_prove_that_multicast_works() {
     let keyring = Keyring::new("another", member_id("a"), &Key::public("another"), &[]);
     keyring.seal(&[0; 24], None, b"content", &mut frame);
     for (channel, shows) in [(Channel::Unicast, false), (Channel::Multicast, true)] {
-        agent.on_frame(clock::now(), channel, (HOME, 9).into(), &mut frame.clone());
+        let origin = Origin { channel, from: (HOME, 9).into(), at: clock::now() };
+        agent.on_frame(origin, &mut frame.clone());
         assert_eq!(agent.groups[0].hears_other_groups(), shows, "{channel:?}");
     }
 }

@@ -9,6 +9,7 @@ use hustings_protocol::Duration;
 use hustings_protocol::announce::{Config, Criterion, Joining, Listen, Takeover};
 
 use super::parse;
+use crate::config::check::which_interface;
 use crate::config::{AgentConfig, HTTP, MULTICAST, ProtocolConfig};
 
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
@@ -155,10 +156,8 @@ fn defaults_have_the_ip_version_of_the_written_addresses() {
         "interface = \"127.0.0.1\"\nbind = \"[::1]:0\"\n[[group]]\nname = \"web\"",
         "h.toml:2: interface 127.0.0.1 and bind [::1]:0 have different IP versions: choose both of one version",
     );
-    let which = crate::config::AgentConfigError::WhichInterface(vec![
-        "fd00::2".parse().unwrap(),
-        "fd01::2".parse().unwrap(),
-    ]);
+    let addresses = ["fd00::2", "fd01::2"].map(|it| it.parse().unwrap());
+    let which = which_interface(&addresses);
     assert_eq!(
         which.to_string(),
         "which network interface leads to the other members? name it with --interface, by its address (fd00::2 or fd01::2), or choose --multicast off"

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use hustings_agent::config::values::{self, OrOff};
+use hustings_agent::config::values;
 use hustings_agent::http::STEERING_HEADER;
 use hustings_agent::{Leadership, Mode};
 use serde::Serialize;
@@ -37,14 +37,9 @@ pub(crate) struct Client {
 
 /// Parses the address of an agent's HTTP interface and refuses `off`.
 fn listening(text: &str) -> Result<SocketAddr, String> {
-    match values::http(text)? {
-        OrOff::On(address) => Ok(address),
-        OrOff::Off => Err(
-            "an agent that does not listen for HTTP cannot answer: start it with an address, as \
-             in --http 127.0.0.1:7480, and give the same address here"
-                .to_owned(),
-        ),
-    }
+    let refusal = "an agent that does not listen for HTTP cannot answer: start it with an address, as \
+                   in --http 127.0.0.1:7480, and give the same address here";
+    values::http(text)?.ok_or_else(|| refusal.to_owned())
 }
 
 /// The output formats of the commands that talk to an agent.
