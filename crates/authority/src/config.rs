@@ -47,20 +47,24 @@ pub struct StoreConfig {
 /// The kind of store and its address.
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoreKind {
-    /// etcd, at these endpoints.
-    Etcd {
-        /// Addresses of the form `http://host:2379`.
-        endpoints: Vec<String>,
-        /// The user name and password, if etcd requires them.
-        login: Option<(String, String)>,
-        /// The file with the certificate of the authority that signed the endpoints' certificates.
-        ca: Option<PathBuf>,
-    },
+    /// etcd.
+    Etcd(EtcdConfig),
     /// PostgreSQL.
     Postgres {
         /// An address of the form `postgresql://user:password@host:5432/database`.
         url: String,
     },
+}
+
+/// The address of etcd, and the credentials.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EtcdConfig {
+    /// The members of the cluster, as `http://host:2379` or `https://host:2379`.
+    pub endpoints: Vec<String>,
+    /// The user name and password, if etcd requires them.
+    pub login: Option<(String, String)>,
+    /// The PEM file of the CA that signed the endpoints' certificates. Required for `https`.
+    pub ca: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for StoreKind {
@@ -74,7 +78,7 @@ impl StoreKind {
     /// The name of this kind of store in messages.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Etcd { .. } => "etcd",
+            Self::Etcd(_) => "etcd",
             Self::Postgres { .. } => "postgres",
         }
     }
@@ -82,7 +86,7 @@ impl StoreKind {
     /// True if this program was built with support for this kind of store.
     pub fn is_built(&self) -> bool {
         match self {
-            Self::Etcd { .. } => cfg!(feature = "etcd"),
+            Self::Etcd(_) => cfg!(feature = "etcd"),
             Self::Postgres { .. } => cfg!(feature = "postgres"),
         }
     }
@@ -151,8 +155,7 @@ impl QuorumConfig {
 
     /// The vote of `member` in `group`.
     pub fn vote<'a>(&self, group: &'a str, member: &'a str) -> Vote<'a> {
-        let voters = self.voters_id();
-        Vote { group, member, voters }
+        Vote { group, member, voters: self.voters_id() }
     }
 
     /// Checks that the names can be the voters of a group.
@@ -211,9 +214,7 @@ impl AuthorityConfig {
     pub fn answer_within(&self) -> Option<Duration> {
         self.ttl().map(answer_within)
     }
-}
 
-impl AuthorityConfig {
     /// Describes the authority and its ttl in one sentence.
     pub fn sentence(&self) -> String {
         match self {

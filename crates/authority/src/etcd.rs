@@ -40,73 +40,43 @@ mod client;
 mod grpc_code;
 mod messages;
 
-use std::fmt;
-use std::path::PathBuf;
 use std::time::Duration;
 
+use hustings_protocol::names::group_id;
 use tonic::Code;
 use tonic::transport::{Certificate, ClientTlsConfig};
 
-use client::{CallError, CallStream, EtcdClient, EtcdRequest};
+use client::{CallError, CallStream, EtcdClient};
 use messages::{
     Compare, KeyValue, LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest, RangeRequest,
     RequestOp, ResponseHeader, TxnRequest, TxnResponse, WatchRequest,
 };
 
 use super::StoreTerms;
-use super::store::{Grant, Store, StoreConfigError, StoreError};
-use hustings_protocol::names::group_id;
+use super::config::EtcdConfig;
+use super::store::{Grant, Store, StoreConfigError, StoreError, random};
 
 /// The lease id of a key without a lease.
 const NO_LEASE: i64 = 0;
 
-/// The address of etcd, and the credentials.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EtcdConfig {
-    /// The members of the cluster, as `http://host:2379` or `https://host:2379`.
-    pub endpoints: Vec<String>,
-    /// The user, if etcd requires a login.
-    pub login: Option<Login>,
-    /// The PEM file of the CA that signed the endpoints' certificates. Required for `https`.
-    pub ca: Option<PathBuf>,
-}
-
-/// A user name and a password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Login {
-    /// The user's name.
-    pub user: String,
-    /// The user's password.
-    pub password: String,
-}
-
-impl fmt::Debug for Login {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
-    }
-}
-
 /// The access of one member to etcd.
 pub struct Etcd {
-    endpoints: Vec<String>,
+    config: EtcdConfig,
     tls: Option<ClientTlsConfig>,
-    login: Option<Login>,
     /// The index of the next endpoint.
     next: usize,
+    group: String,
+    /// The key of the tenure, and this member's value for it.
     key: String,
     value: String,
-    identity_key: String,
-    identity: Option<u64>,
-    group: String,
     era_key: String,
     era: u16,
     ttl: Duration,
+    identity: Option<u64>,
     connection: Option<EtcdConnection>,
     /// The lease that was asked for last, if it may still exist.
     lease: Option<i64>,
-    /// The time for which that lease was granted, at most the ttl that was asked for.
-    granted: Duration,
-    /// True if a warning was logged that etcd grants more than that.
+    /// True if a warning was logged that etcd grants a longer time than the ttl.
     has_warned: bool,
     /// The revision that created this member's key.
     created: i64,
@@ -116,14 +86,10 @@ pub struct Etcd {
 
 struct EtcdConnection {
     client: EtcdClient,
-    keep_alive: Option<KeepAlive>,
+    /// The stream of keep-alives, and the lease that it keeps.
+    keep_alive: Option<(i64, CallStream<LeaseKeepAliveRequest>)>,
     /// The stamp of the last read of the key.
     stamp: Option<LeaderStamp>,
-}
-
-struct KeepAlive {
-    lease: i64,
-    stream: CallStream<LeaseKeepAliveRequest>,
 }
 
 /// The member of the cluster that answered a read, and its term.
@@ -139,45 +105,39 @@ impl Etcd {
     /// # Errors
     /// If the configuration cannot work.
     pub fn new(config: EtcdConfig, terms: &StoreTerms) -> Result<Self, StoreConfigError> {
-        let EtcdConfig { endpoints, login, ca } = config;
-        if endpoints.is_empty() {
-            return Err(StoreConfigError::Config(
-                "etcd has no endpoints: name one as http://host:2379".to_owned(),
-            ));
+        let refused = |what: &str| Err(StoreConfigError(what.to_owned()));
+        if config.endpoints.is_empty() {
+            return refused("etcd has no endpoints: name one as http://host:2379");
         }
         let mut tls = None;
-        if let Some(path) = ca {
+        if let Some(path) = &config.ca {
             let unreadable = |error| {
-                StoreConfigError::Config(format!(
+                StoreConfigError(format!(
                     "etcd's ca {}: cannot be read: {error}: name the PEM file of the authority that signed etcd's certificates, one \
                      that this user may read",
                     path.display()
                 ))
             };
-            let pem = std::fs::read(&path).map_err(unreadable)?;
+            let pem = std::fs::read(path).map_err(unreadable)?;
             tls = Some(ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)));
-        } else if endpoints.iter().any(|it| it.starts_with("https:")) {
-            return Err(StoreConfigError::Config(
-                "etcd's endpoints are https, but no ca is given: name its file".to_owned(),
-            ));
+        } else if config.endpoints.iter().any(|it| it.starts_with("https:")) {
+            return refused("etcd's endpoints are https, but no ca is given: name its file");
         }
-        let incarnation = getrandom::u64()?;
+        let StoreTerms { member, group, era, ttl, .. } = terms;
+        let incarnation = random().map_err(StoreConfigError)?;
         Ok(Self {
-            endpoints,
+            config,
             tls,
-            login,
             next: 0,
-            key: format!("/hustings/{}/tenure", terms.group),
-            value: format!("{} {incarnation:016x}", terms.member),
-            identity_key: format!("/hustings/{}/store", terms.group),
+            group: group.clone(),
+            key: format!("/hustings/{group}/tenure"),
+            value: format!("{member} {incarnation:016x}"),
+            era_key: format!("/hustings/{group}/era"),
+            era: *era,
+            ttl: (*ttl).into(),
             identity: None,
-            group: terms.group.clone(),
-            era_key: format!("/hustings/{}/era", terms.group),
-            era: terms.era,
-            ttl: terms.ttl.into(),
             connection: None,
             lease: None,
-            granted: Duration::ZERO,
             has_warned: false,
             created: 0,
             revision: 0,
@@ -185,66 +145,66 @@ impl Etcd {
     }
 
     /// Returns a client of the next endpoint. It connects at its first use.
-    async fn connect(&mut self) -> Result<EtcdClient, StoreError> {
-        let endpoint = &self.endpoints[self.next % self.endpoints.len()];
-        let client = EtcdClient::connect(endpoint, self.tls.as_ref(), self.login.as_ref()).await;
+    async fn connect(&mut self) -> Result<EtcdClient, CallError> {
+        let EtcdConfig { endpoints, login, .. } = &self.config;
+        let endpoint = &endpoints[self.next % endpoints.len()];
+        let client = EtcdClient::connect(endpoint, self.tls.as_ref(), login.as_ref()).await;
         self.next = self.next.wrapping_add(1);
-        client.map_err(|error| self.failed(&error))
+        client
     }
 
     /// Returns the connection for one call. The caller puts it back when the call has ended.
     async fn take_connection(&mut self) -> Result<EtcdConnection, StoreError> {
-        match self.connection.take() {
-            Some(connection) => Ok(connection),
-            None => {
-                Ok(EtcdConnection { client: self.connect().await?, keep_alive: None, stamp: None })
-            }
+        if let Some(connection) = self.connection.take() {
+            return Ok(connection);
         }
+        let client = self.connect().await.map_err(|error| self.failed(error))?;
+        Ok(EtcdConnection { client, keep_alive: None, stamp: None })
     }
 
     fn put_back<T>(
         &mut self,
         connection: EtcdConnection,
-        answer: Result<T, StoreError>,
+        answer: Result<T, CallError>,
     ) -> Result<T, StoreError> {
+        let answer = answer.map_err(|error| self.failed(error));
         if !matches!(answer, Err(StoreError::Unavailable(_) | StoreError::Refused(_))) {
             self.connection = Some(connection);
         }
         answer
     }
 
-    async fn try_acquire(&mut self, connection: &mut EtcdConnection) -> Result<Grant, StoreError> {
+    async fn try_acquire(&mut self, connection: &mut EtcdConnection) -> Result<Grant, CallError> {
         if self.identity.is_none() {
             // A user without access to this key works without an identity.
             self.identity = self.identify(connection).await.ok();
         }
-        let (found, era) = self.read_tenure_and_era(connection).await?;
+        let look = TxnRequest { success: self.tenure_and_era(), ..TxnRequest::default() };
+        let answer = connection.client.call(look).await?;
+        self.note(answer.header.as_ref())?;
+        let [found, era] = found(answer)?;
         if let Some(found) = found {
             if found.lease == NO_LEASE || found.value != self.value.as_bytes() {
-                return Err(self.taken(&found));
+                return Err(self.taken(&found).into());
             }
             // This member's key, from an attempt whose answer was lost: it is in the way.
-            self.revoke(connection, found.lease).await?;
+            revoke(connection, found.lease).await?;
         }
         self.check_era(era.as_ref())?;
         let lease = random_id()?;
         self.lease = Some(lease);
         let seconds = self.ttl.as_secs() + u64::from(self.ttl.subsec_nanos() > 0);
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-        let request = LeaseGrantRequest { ttl: seconds, id: lease };
-        let granted = self.call(connection, request).await?;
+        let granted = connection.client.call(LeaseGrantRequest { ttl: seconds, id: lease }).await?;
         let granted = Duration::from_secs(u64::try_from(granted.ttl).unwrap_or_default());
-        self.granted = granted.min(self.ttl);
         self.warn_if_longer(granted);
         let Some(denied) = self.create(connection, lease, era).await? else {
-            return Ok(Grant {
-                count: u64::try_from(self.created).unwrap_or_default(),
-                ttl: self.granted,
-            });
+            let count = u64::try_from(self.created).unwrap_or_default();
+            return Ok(Grant { count, ttl: granted.min(self.ttl) });
         };
-        self.revoke(connection, lease).await?;
+        revoke(connection, lease).await?;
         self.lease = None;
-        Err(denied)
+        Err(denied.into())
     }
 
     /// Warns once if etcd grants more than the ttl: other members wait for the unused excess.
@@ -256,29 +216,9 @@ impl Etcd {
         }
     }
 
-    /// Returns the tenure key and the era key, as they are at one revision.
-    async fn read_tenure_and_era(
-        &mut self,
-        connection: &mut EtcdConnection,
-    ) -> Result<(Option<KeyValue>, Option<KeyValue>), StoreError> {
-        let look = TxnRequest { success: self.tenure_and_era(), ..TxnRequest::default() };
-        let answer = self.call(connection, look).await?;
-        self.note(answer.header.as_ref())?;
-        self.found_of(&answer)
-    }
-
+    /// The operations that read the tenure key and the era key, as they are at one revision.
     fn tenure_and_era(&self) -> Vec<RequestOp> {
         vec![RequestOp::get(&self.key), RequestOp::get(&self.era_key)]
-    }
-
-    fn found_of(
-        &self,
-        answer: &TxnResponse,
-    ) -> Result<(Option<KeyValue>, Option<KeyValue>), StoreError> {
-        match found(answer).as_mut_slice() {
-            [tenure, era] => Ok((tenure.take(), era.take())),
-            _ => Err(self.broken_off()),
-        }
     }
 
     /// Creates the key, or returns the reason: it exists, or `era` is no longer the one that the store has.
@@ -287,7 +227,7 @@ impl Etcd {
         connection: &mut EtcdConnection,
         lease: i64,
         era: Option<KeyValue>,
-    ) -> Result<Option<StoreError>, StoreError> {
+    ) -> Result<Option<StoreError>, CallError> {
         let read = era.as_ref().map_or(0, |it| it.mod_revision);
         let mut puts = vec![RequestOp::put_with_lease(&self.key, &self.value, lease)];
         if era.is_none_or(|it| parsed(&it) != Some(self.era)) {
@@ -301,13 +241,13 @@ impl Etcd {
             success: puts,
             failure: self.tenure_and_era(),
         };
-        let answer = self.call(connection, transaction).await?;
+        let answer = connection.client.call(transaction).await?;
         let revision = self.note(answer.header.as_ref())?.revision;
         if answer.succeeded {
             self.created = revision;
             return Ok(None);
         }
-        let (tenure, era) = self.found_of(&answer)?;
+        let [tenure, era] = found(answer)?;
         if let Some(tenure) = tenure {
             return Ok(Some(self.taken(&tenure)));
         }
@@ -323,7 +263,9 @@ impl Etcd {
     /// The error for an existing key. A key without a lease is no member's, and never expires.
     fn taken(&self, found: &KeyValue) -> StoreError {
         if found.lease != NO_LEASE {
-            return held(found);
+            let value = String::from_utf8_lossy(&found.value);
+            let holder = value.rsplit_once(' ').map_or(&*value, |(member, _)| member);
+            return StoreError::Held { holder: holder.to_owned(), lasts: None };
         }
         let (place, key) = (self.place(), &self.key);
         StoreError::Blocked(format!(
@@ -347,28 +289,28 @@ impl Etcd {
     }
 
     /// Returns the store's identity, which the first member that asked has drawn.
-    async fn identify(&self, connection: &mut EtcdConnection) -> Result<u64, StoreError> {
+    async fn identify(&self, connection: &mut EtcdConnection) -> Result<u64, CallError> {
         let drawn = random_id()?.to_string();
-        let key = self.identity_key.as_str();
+        let key = format!("/hustings/{}/store", self.group);
         let transaction = TxnRequest {
-            compare: vec![Compare::created_at(key, 0)],
-            success: vec![RequestOp::put(key, &drawn)],
-            failure: vec![RequestOp::get(key)],
+            compare: vec![Compare::created_at(&key, 0)],
+            success: vec![RequestOp::put(&key, &drawn)],
+            failure: vec![RequestOp::get(&key)],
         };
-        let answer = self.call(connection, transaction).await?;
-        let value = match (answer.succeeded, found(&answer).as_slice()) {
-            (true, _) => drawn.into_bytes(),
-            (false, [Some(found)]) => found.value.clone(),
-            (false, _) => return Err(self.broken_off()),
-        };
-        Ok(group_id(&String::from_utf8_lossy(&value)))
+        let answer = connection.client.call(transaction).await?;
+        if answer.succeeded {
+            return Ok(group_id(&drawn));
+        }
+        let [identity] = found(answer)?;
+        let identity = identity.ok_or(CallError::BrokenOff)?;
+        Ok(group_id(&String::from_utf8_lossy(&identity.value)))
     }
 
     async fn try_renew(
         &mut self,
         connection: &mut EtcdConnection,
         lease: i64,
-    ) -> Result<Duration, StoreError> {
+    ) -> Result<Duration, CallError> {
         let before = match connection.stamp {
             Some(stamp) => stamp,
             None => self.check_ours(connection, lease).await?,
@@ -376,88 +318,61 @@ impl Etcd {
         let ttl = self.keep_alive(connection, lease).await?;
         let after = self.check_ours(connection, lease).await?;
         connection.stamp = Some(after);
-        match before == after {
-            true => Ok(ttl),
-            false => Err(StoreError::Refused(format!(
+        if before != after {
+            return Err(CallError::Denied(StoreError::Refused(format!(
                 "{} changed its leader during a renewal, which is tried again",
                 self.place()
-            ))),
+            ))));
         }
+        Ok(ttl)
     }
 
     /// Sends one keep-alive on the connection's stream.
     async fn keep_alive(
-        &mut self,
+        &self,
         connection: &mut EtcdConnection,
         lease: i64,
-    ) -> Result<Duration, StoreError> {
+    ) -> Result<Duration, CallError> {
         let request = LeaseKeepAliveRequest { id: lease };
-        let mut keep_alive =
-            match connection.keep_alive.take().filter(|keep_alive| keep_alive.lease == lease) {
-                Some(mut keep_alive) => {
-                    let asked = keep_alive.stream.send(request).await;
-                    asked.map_err(|error| self.failed(&error))?;
-                    keep_alive
-                }
-                None => {
-                    let stream = connection.client.stream(request).await;
-                    let stream = stream.map_err(|error| self.failed(&error))?;
-                    KeepAlive { lease, stream }
-                }
-            };
-        let answer = keep_alive.stream.next().await;
-        let answer = answer.map_err(|error| self.failed(&error))?;
-        let ttl = answer.ok_or_else(|| self.broken_off())?.ttl;
-        connection.keep_alive = Some(keep_alive);
+        let mut stream = match connection.keep_alive.take() {
+            Some((kept, mut stream)) if kept == lease => {
+                stream.send(request).await?;
+                stream
+            }
+            _ => connection.client.stream(request).await?,
+        };
+        let ttl = stream.next().await?.ttl;
+        connection.keep_alive = Some((lease, stream));
         match u64::try_from(ttl) {
-            Ok(0) | Err(_) => Err(StoreError::Gone),
+            Ok(0) | Err(_) => Err(StoreError::Gone.into()),
             Ok(seconds) => Ok(Duration::from_secs(seconds).min(self.ttl)),
         }
     }
 
+    /// Checks that the key is of this tenure. The read is linearizable, which is etcd's default.
     async fn check_ours(
         &mut self,
         connection: &mut EtcdConnection,
         lease: i64,
-    ) -> Result<LeaderStamp, StoreError> {
-        let (found, stamp) = self.read(connection).await?;
-        let ours = (self.created, lease);
-        match found.is_some_and(|it| (it.create_revision, it.lease) == ours) {
-            true => Ok(stamp),
-            false => Err(StoreError::Gone),
-        }
-    }
-
-    /// Reads the key. The read is linearizable, which is etcd's default.
-    async fn read(
-        &mut self,
-        connection: &mut EtcdConnection,
-    ) -> Result<(Option<KeyValue>, LeaderStamp), StoreError> {
+    ) -> Result<LeaderStamp, CallError> {
         let key = self.key.clone().into_bytes();
-        let mut found = self.call(connection, RangeRequest { key }).await?;
+        let found = connection.client.call(RangeRequest { key }).await?;
         let header = self.note(found.header.as_ref())?;
         let stamp = LeaderStamp { member: header.member_id, term: header.raft_term };
-        Ok((found.kvs.pop(), stamp))
-    }
-
-    async fn revoke(&self, connection: &mut EtcdConnection, lease: i64) -> Result<(), StoreError> {
-        let request = LeaseRevokeRequest { id: lease };
-        match connection.client.call(request).await {
-            Ok(_) => Ok(()),
-            Err(CallError::Status(status)) if status.code() == Code::NotFound => Ok(()),
-            Err(error) => Err(self.failed(&error)),
+        let ours = (self.created, lease);
+        match found.kvs.last().is_some_and(|it| (it.create_revision, it.lease) == ours) {
+            true => Ok(stamp),
+            false => Err(StoreError::Gone.into()),
         }
     }
 
     /// Waits until the key is deleted after the revision that was read last.
-    async fn watch(&mut self, client: &mut EtcdClient) -> Result<(), StoreError> {
+    async fn watch(&mut self) -> Result<(), CallError> {
+        let mut client = self.connect().await?;
         let request = WatchRequest::deletes_of(&self.key, self.revision + 1);
-        let watching = client.stream(request).await;
-        let mut watching = watching.map_err(|error| self.failed(&error))?;
+        let mut watching = client.stream(request).await?;
         loop {
-            let answer = watching.next().await;
-            let answer = answer.map_err(|error| self.failed(&error))?;
-            let answer = answer.ok_or_else(|| self.broken_off())?;
+            let answer = watching.next().await?;
             // A watch that etcd cancels, after compaction, may have missed the deletion.
             if answer.canceled || answer.has_delete() {
                 return Ok(());
@@ -465,40 +380,30 @@ impl Etcd {
         }
     }
 
-    async fn call<R: EtcdRequest>(
-        &self,
-        connection: &mut EtcdConnection,
-        request: R,
-    ) -> Result<R::Answer, StoreError> {
-        connection.client.call(request).await.map_err(|error| self.failed(&error))
-    }
-
     /// Takes the revision from the header of an answer.
     fn note<'a>(
         &mut self,
         header: Option<&'a ResponseHeader>,
-    ) -> Result<&'a ResponseHeader, StoreError> {
-        let header = header.ok_or_else(|| self.broken_off())?;
+    ) -> Result<&'a ResponseHeader, CallError> {
+        let header = header.ok_or(CallError::BrokenOff)?;
         self.revision = header.revision;
         Ok(header)
     }
 
-    fn failed(&self, error: &CallError) -> StoreError {
-        let (what, remedy) = match error {
-            CallError::Status(status) => (
-                format!("{:?}, {}", status.code(), status.message()),
-                grpc_code::remedy(status.code(), &self.group),
-            ),
-            CallError::Other(what) => (what.clone(), None),
-        };
-        StoreError::of_call(&self.place(), &what, remedy.as_deref())
-    }
-
-    fn broken_off(&self) -> StoreError {
+    fn failed(&self, error: CallError) -> StoreError {
         let place = self.place();
-        StoreError::Unavailable(format!(
-            "{place} closed the stream, or does not answer as etcd does: make sure that it is etcd 3.4 or later"
-        ))
+        match error {
+            CallError::Status(status) => {
+                let what = format!("{:?}, {}", status.code(), status.message());
+                let remedy = grpc_code::remedy(status.code(), &self.group);
+                StoreError::of_call(&place, &what, remedy.as_deref())
+            }
+            CallError::Other(what) => StoreError::of_call(&place, &what, None),
+            CallError::BrokenOff => StoreError::Unavailable(format!(
+                "{place} closed the stream, or does not answer as etcd does: make sure that it is etcd 3.4 or later"
+            )),
+            CallError::Denied(denied) => denied,
+        }
     }
 }
 
@@ -521,7 +426,7 @@ impl Store for Etcd {
             return Ok(()); // nothing was asked for
         };
         let mut connection = self.take_connection().await?;
-        let answer = self.revoke(&mut connection, lease).await;
+        let answer = revoke(&mut connection, lease).await;
         if answer.is_ok() {
             self.lease = None;
         }
@@ -529,8 +434,7 @@ impl Store for Etcd {
     }
 
     async fn wait_released(&mut self) -> Result<(), StoreError> {
-        let mut client = self.connect().await?;
-        self.watch(&mut client).await
+        self.watch().await.map_err(|error| self.failed(error))
     }
 
     fn last_count(&self) -> Option<u64> {
@@ -542,31 +446,30 @@ impl Store for Etcd {
     }
 
     fn place(&self) -> String {
-        format!("etcd at {}", self.endpoints.join(", "))
+        format!("etcd at {}", self.config.endpoints.join(", "))
     }
 }
 
-/// Returns each key that a transaction read.
-fn found(answer: &TxnResponse) -> Vec<Option<KeyValue>> {
-    let answers = answer.responses.iter();
-    let found = answers.filter_map(|it| it.response_range.as_ref());
-    found.map(|it| it.kvs.last().cloned()).collect()
+async fn revoke(connection: &mut EtcdConnection, lease: i64) -> Result<(), CallError> {
+    match connection.client.call(LeaseRevokeRequest { id: lease }).await {
+        Err(CallError::Status(status)) if status.code() == Code::NotFound => Ok(()),
+        revoked => revoked,
+    }
+}
+
+/// Returns each of the keys that a transaction read.
+fn found<const KEYS: usize>(answer: TxnResponse) -> Result<[Option<KeyValue>; KEYS], CallError> {
+    let answers = answer.responses.into_iter().filter_map(|it| it.response_range);
+    let found: Vec<Option<KeyValue>> = answers.map(|mut it| it.kvs.pop()).collect();
+    found.try_into().map_err(|_| CallError::BrokenOff)
 }
 
 fn parsed(era: &KeyValue) -> Option<u16> {
     std::str::from_utf8(&era.value).ok()?.parse().ok()
 }
 
-fn held(found: &KeyValue) -> StoreError {
-    let value = String::from_utf8_lossy(&found.value);
-    let holder = value.rsplit_once(' ').map_or(&*value, |(member, _)| member);
-    StoreError::Held { holder: holder.to_owned(), lasts: None }
-}
-
 /// Draws the id of a lease. It is positive, because zero would let etcd choose.
 fn random_id() -> Result<i64, StoreError> {
-    let drawn = getrandom::u64().map_err(|error| {
-        StoreError::Unavailable(format!("the operating system gives no random numbers: {error}"))
-    })?;
+    let drawn = random().map_err(StoreError::Unavailable)?;
     Ok(i64::try_from(drawn >> 1).unwrap_or(i64::MAX).max(1))
 }

@@ -34,8 +34,7 @@ pub struct WorkGuard(InFlight);
 impl InFlight {
     /// Creates a counter with no work. It notifies `stopped` each time a piece of work stops.
     pub fn new(stopped: Arc<Notify>) -> Self {
-        let count = Arc::default();
-        Self { count, stopped }
+        Self { count: Arc::default(), stopped }
     }
 
     /// True if any work is running.

@@ -57,8 +57,6 @@
 //! time asleep. Timers do not count it, so they fire at short intervals and the clock is read
 //! again.
 
-#[cfg(test)]
-mod fake;
 mod lease_machine;
 mod persist_retry;
 #[cfg(test)]
@@ -268,7 +266,7 @@ impl LeaseTask {
         // Read before the request is sent, so the time that the answer takes shortens the holder's
         // tenure.
         let read_at = self.lease_machine.now();
-        let deadline = read_at + self.lease_machine.answer_within();
+        let deadline = read_at + self.lease_machine.terms.answer_within;
         let waited = self.attend(Act::Acquire, store.acquire(), deadline).await;
         let answer = self.answer(waited, store);
         let last_count = store.last_count();
@@ -303,7 +301,7 @@ impl LeaseTask {
     }
 
     async fn release(&mut self, store: &mut impl Store) {
-        let deadline = self.lease_machine.now() + self.lease_machine.answer_within();
+        let deadline = self.lease_machine.now() + self.lease_machine.terms.answer_within;
         let waited = self.attend(Act::Release, store.release(), deadline).await;
         match self.answer(waited, store) {
             Some(Ok(())) => self.lease_machine.on_released(),
@@ -357,7 +355,7 @@ impl LeaseTask {
             };
             tokio::select! {
                 biased;
-                command = self.commands.recv(), if !self.lease_machine.is_left() => {
+                command = self.commands.recv(), if !self.lease_machine.is_left => {
                     match command {
                         Some(Command::Request(request)) => self.lease_machine.on_request(request),
                         Some(Command::Claim(heard)) if !self.lease_machine.on_heard(heard) => continue,
@@ -419,7 +417,7 @@ impl LeaseTask {
     /// tenure depends on this write, so no call waits for it. Returns the time of the next attempt,
     /// if it is later than `now`.
     fn persist(&mut self, now: Instant) -> Option<Instant> {
-        let due = self.lease_machine.persist_at().filter(|_| self.writing.is_none())?;
+        let due = self.lease_machine.persist_retry.due().filter(|_| self.writing.is_none())?;
         if now < due {
             return Some(due);
         }

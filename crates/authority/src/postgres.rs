@@ -34,7 +34,6 @@
 
 mod sqlstate;
 
-use std::fmt;
 use std::future::poll_fn;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -49,10 +48,9 @@ use tokio_postgres::{
     AsyncMessage, Client, Config, Connection, Error, NoTls, SimpleQueryMessage, SimpleQueryRow,
 };
 
-use super::StoreTerms;
 use super::era;
-use super::store::{Grant, Store, StoreConfigError, StoreError, shown};
-use crate::terms::TTL_BOUNDS;
+use super::store::{Grant, Store, StoreConfigError, StoreError, random, shown};
+use crate::terms::{StoreTerms, TTL_BOUNDS};
 use hustings_protocol::names::group_id;
 
 /// The SQL of the tables and functions that this authority needs.
@@ -78,20 +76,6 @@ const LONGEST_TTL: Duration = Duration::from_nanos(TTL_BOUNDS.longest.0);
 /// The polls for free tenure per ttl, and the bounds of the polling interval.
 const POLLS_IN_A_TTL: u32 = 20;
 const POLL: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
-
-/// The address of PostgreSQL, and the credentials.
-#[derive(Clone, PartialEq, Eq)]
-pub struct PostgresConfig {
-    /// An address of the form `postgresql://user:password@host:5432/database`.
-    pub url: String,
-}
-
-impl fmt::Debug for PostgresConfig {
-    /// Omits the address, which may contain a password.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresConfig").finish_non_exhaustive()
-    }
-}
 
 /// The access of one member to PostgreSQL.
 pub struct Postgres {
@@ -134,21 +118,21 @@ struct Row {
 }
 
 impl Postgres {
-    /// Creates the access of a member, without connecting yet.
+    /// Creates the access of a member to the database at `url`, of the form
+    /// `postgresql://user:password@host:5432/database`, without connecting yet.
     ///
     /// # Errors
     /// If the configuration cannot work.
-    pub fn new(config: &PostgresConfig, terms: &StoreTerms) -> Result<Self, StoreConfigError> {
-        let parsed = config.url.parse::<Config>();
-        let mut config = parsed.map_err(|error| {
+    pub fn new(url: &str, terms: &StoreTerms) -> Result<Self, StoreConfigError> {
+        let mut config = url.parse::<Config>().map_err(|error| {
             let why = std::error::Error::source(&error);
             let why = why.map_or_else(|| error.to_string(), ToString::to_string);
-            StoreConfigError::Config(format!(
+            StoreConfigError(format!(
                 "postgres: this URL cannot be used: {why}: write it as postgresql://user:password@host:5432/database, without sslmode"
             ))
         })?;
         if config.get_ssl_mode() == SslMode::Require {
-            return Err(StoreConfigError::Config(
+            return Err(StoreConfigError(
                 "postgres: sslmode=require, but connections to PostgreSQL are not encrypted here: use a local socket, \
                  or a tunnel (stunnel, ssh -L) and its end as the host, and leave sslmode out"
                     .to_owned(),
@@ -166,7 +150,7 @@ impl Postgres {
             group: terms.group.clone(),
             member: terms.member.clone(),
             era: terms.era,
-            incarnation: (getrandom::u64()? >> 1).cast_signed(),
+            incarnation: (random().map_err(StoreConfigError)? >> 1).cast_signed(),
             ttl: terms.ttl.into(),
             answer_within: terms.answer_within.into(),
             session: None,
@@ -195,17 +179,13 @@ impl Postgres {
         let rows = self.query(&session.client, &statements).await?;
         // The driving task has set the flag before it delivers the end of the answer.
         if session.is_unreplicated.load(Ordering::Relaxed) {
-            return Err(self.unreplicated());
+            let place = self.place();
+            return Err(StoreError::Unavailable(format!(
+                "{place}: the wait for its synchronous standby was cancelled, so the write may be lost if it fails over: it counts as not done, and is tried again: find out what cancels queries there, and make sure that the standby runs"
+            )));
         }
         self.session = Some(session);
         Ok(rows)
-    }
-
-    fn unreplicated(&self) -> StoreError {
-        let place = self.place();
-        StoreError::Unavailable(format!(
-            "{place}: the wait for its synchronous standby was cancelled, so the write may be lost if it fails over: it counts as not done, and is tried again: find out what cancels queries there, and make sure that the standby runs"
-        ))
     }
 
     async fn connect(&mut self) -> Result<PgSession, StoreError> {
@@ -289,13 +269,22 @@ impl Postgres {
     }
 
     fn row(&self, rows: &[SimpleQueryRow]) -> Result<Row, StoreError> {
-        let row = rows.last();
-        if let Some(era) = row.and_then(|row| number(row, "era"))
-            && !ERAS.contains(&era)
-        {
+        let field = |name| rows.last()?.get(name);
+        let number = |name| field(name)?.parse::<i64>().ok();
+        if let Some(era) = number("era").filter(|it| !ERAS.contains(it)) {
             return Err(self.no_era(era));
         }
-        row.and_then(read).ok_or_else(|| {
+        let read = || {
+            Some(Row {
+                era: number("era")?,
+                epoch: number("epoch").filter(|it| EPOCHS.contains(it))?,
+                holder: field("holder")?.to_owned(),
+                incarnation: number("incarnation")?,
+                attempt: number("attempt")?,
+                lasts: Duration::from_millis(u64::try_from(number("lasts")?).unwrap_or_default()),
+            })
+        };
+        read().ok_or_else(|| {
             let (place, group) = (self.place(), &self.group);
             StoreError::Refused(format!(
                 "{place} has no valid row of group `{group}` in hustings_tenure: find the program that writes there, and raise `era` on all members"
@@ -327,7 +316,7 @@ impl Store for Postgres {
         self.attempt += 1;
         let rows = self.ask(&self.upsert()).await?;
         let row = self.row(&rows)?;
-        let last_count = row.epoch.cast_unsigned(); // valid: see `read`
+        let last_count = row.epoch.cast_unsigned(); // valid: see `row`
         self.last_count = (row.era == i64::from(self.era)).then_some(last_count); // each era counts from 1
         if (row.incarnation, row.attempt) == (self.incarnation, self.attempt) {
             self.epoch = row.epoch;
@@ -410,20 +399,4 @@ where
             is_unreplicated.store(true, Ordering::Relaxed);
         }
     }
-}
-
-fn number(row: &SimpleQueryRow, name: &str) -> Option<i64> {
-    row.get(name)?.parse().ok()
-}
-
-fn read(row: &SimpleQueryRow) -> Option<Row> {
-    let number = |name| number(row, name);
-    Some(Row {
-        era: number("era")?,
-        epoch: number("epoch").filter(|it| EPOCHS.contains(it))?,
-        holder: row.get("holder")?.to_owned(),
-        incarnation: number("incarnation")?,
-        attempt: number("attempt")?,
-        lasts: Duration::from_millis(u64::try_from(number("lasts")?).unwrap_or_default()),
-    })
 }

@@ -104,16 +104,16 @@ pub(super) fn shown(holder: &str) -> String {
     begin.flat_map(char::escape_debug).collect()
 }
 
-/// The reason why a store cannot be used at all.
+/// The reason why a store cannot be used at all, and the remedy.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoreConfigError {
-    /// The configuration cannot work. The text says why, and the remedy.
-    #[error("{0}")]
-    Config(String),
-    /// The operating system supplies no random numbers.
-    #[error("the operating system gives no random numbers: {0}")]
-    Random(#[from] getrandom::Error),
+#[error("{0}")]
+pub struct StoreConfigError(pub String);
+
+/// Draws a random number.
+#[cfg(any(feature = "etcd", feature = "postgres"))]
+pub(super) fn random() -> Result<u64, String> {
+    let drawn = getrandom::u64();
+    drawn.map_err(|error| format!("the operating system gives no random numbers: {error}"))
 }
 
 #[cfg(test)]

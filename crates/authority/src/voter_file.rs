@@ -165,14 +165,11 @@ impl VoterFile {
                 member: member.to_owned(),
             });
         }
-        if content.voters != voters {
-            let promised = content.durable;
-            return Err(VoterError::OtherVoters { path, promised });
-        }
         let durable = content.durable;
-        let member = member.to_owned();
-        let file = Self { member, voters, slots };
-        Ok((file, durable))
+        if content.voters != voters {
+            return Err(VoterError::OtherVoters { path, promised: durable });
+        }
+        Ok((Self { member: member.to_owned(), voters, slots }, durable))
     }
 
     /// Creates a voter's file where none exists.
@@ -241,13 +238,8 @@ fn tag(group: &str) -> Vec<u8> {
 }
 
 fn encode(member: &str, voters: u64, durable: Durable) -> Vec<u8> {
-    to_bytes(&Content { member, voters, durable })
-}
-
-/// Encodes a value for the disk.
-fn to_bytes(value: &impl Serialize) -> Vec<u8> {
     // Serialising our own plain types into memory cannot fail.
-    postcard::to_allocvec(value).unwrap_or_default()
+    postcard::to_allocvec(&Content { member, voters, durable }).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -263,7 +255,7 @@ mod tests {
         std::fs::create_dir_all(&state).unwrap();
         VoterFile::reset(&state, vote, Durable::FOUNDING).unwrap();
         let (mut file, durable) = VoterFile::open(&state, vote).unwrap();
-        let bytes = to_bytes(&durable);
+        let bytes = postcard::to_allocvec(&durable).unwrap();
         assert_eq!(file.keep(&bytes), Ok(()));
         std::fs::remove_file(path(&state, "g")).unwrap();
         let error = file.keep(&bytes).unwrap_err();

@@ -76,7 +76,7 @@ impl Simulation {
     ) -> Result<(), Failure> {
         let SimulationOptions { until, scenario, .. } = &self.options;
         let script = match scenario {
-            Some(path) => read_scenario(path, election.members())?,
+            Some(path) => read_scenario(path, election.extent().members)?,
             None => Scenario::default(),
         };
         let lasts = until.unwrap_or_else(|| time_needed(&election, &script));

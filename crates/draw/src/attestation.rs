@@ -8,10 +8,9 @@
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
-use super::bytes::{Bytes, Digest};
+use super::bytes::{Bytes, Digest, encode};
 use super::ring::Ring;
 use super::signed::{Matter, Signed};
-use crate::bytes::encode;
 
 /// A member's signed statement that it is present.
 pub(super) type Attestation = Signed<Seating>;

@@ -13,6 +13,12 @@ pub struct Bytes<const N: usize>(pub [u8; N]);
 /// A SHA-256 digest.
 pub type Digest = Bytes<32>;
 
+impl<const N: usize> Default for Bytes<N> {
+    fn default() -> Self {
+        Self([0; N])
+    }
+}
+
 impl<const N: usize> fmt::Display for Bytes<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::encode(self.0))

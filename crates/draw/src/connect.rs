@@ -96,22 +96,8 @@ impl Connector {
             }
         }
     }
-}
 
-/// Tells late callers that the draw has begun, until dropped.
-pub(super) struct Herald {
-    _task: Aborted,
-    right_is_lost: Arc<Notify>,
-}
-
-impl Herald {
-    /// Connects to the right neighbour once more: it may be waiting for a connection.
-    pub(super) fn call_right(&self) {
-        self.right_is_lost.notify_one();
-    }
-}
-
-impl Connector {
+    /// Answers late callers from now on.
     pub(super) fn herald(mut self) -> Herald {
         let right_is_lost = Arc::new(Notify::new());
         let notice = Arc::clone(&right_is_lost);
@@ -124,6 +110,19 @@ impl Connector {
             self.answer_begun().await;
         });
         Herald { _task: Aborted(task), right_is_lost }
+    }
+}
+
+/// Tells late callers that the draw has begun, until dropped.
+pub(super) struct Herald {
+    _task: Aborted,
+    right_is_lost: Arc<Notify>,
+}
+
+impl Herald {
+    /// Connects to the right neighbour once more: it may be waiting for a connection.
+    pub(super) fn call_right(&self) {
+        self.right_is_lost.notify_one();
     }
 }
 

@@ -21,39 +21,18 @@ pub struct Secret(SigningKey);
 #[serde(try_from = "Bytes<32>", into = "Bytes<32>")]
 pub struct PublicKey(VerifyingKey);
 
-/// The reason for which a secret key cannot be read, written or generated.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum KeyError {
-    /// The operating system has no randomness.
-    #[error("the operating system gave no random bytes: {0}")]
-    Randomness(getrandom::Error),
-    /// The file cannot be read.
-    #[error("cannot read the key: {0}")]
-    Read(io::Error),
-    /// The file cannot be written.
-    #[error("cannot write the key: {0}")]
-    Write(io::Error),
-    /// The file exists.
-    #[error("the file exists, and its key may be in use: choose another file")]
-    Exists,
-    /// Users other than the owner can read the file.
-    #[error(
-        "users other than the owner can read this secret key: run chmod 600, and make a new key \
-         if one of them may have read it"
-    )]
-    Readable,
-    /// The file does not contain a key.
-    #[error(
-        "not a secret key: 64 hexadecimal digits are needed (`hustings draw keygen` makes one)"
-    )]
-    Malformed,
-}
+const EXISTS: &str = "the file exists, and its key may be in use: choose another file";
+const EXPOSED: &str = "users other than the owner can read this secret key: run chmod 600, and make a new key \
+     if one of them may have read it";
+const NOT_A_SECRET_KEY: &str =
+    "not a secret key: 64 hexadecimal digits are needed (`hustings draw keygen` makes one)";
+const NOT_A_PUBLIC_KEY: &str =
+    "not a public key: it has no secret key (`hustings draw keygen` makes one)";
 
-/// The error for bytes that are not a usable public key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a public key: it has no secret key (`hustings draw keygen` makes one)")]
-pub struct BadPublicKey;
+/// The reason for which a key cannot be read, written, generated or used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct KeyError(String);
 
 impl Secret {
     /// Generates a new key from the operating system's randomness.
@@ -62,7 +41,9 @@ impl Secret {
     /// If the operating system has no randomness.
     pub fn generate() -> Result<Self, KeyError> {
         let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).map_err(KeyError::Randomness)?;
+        getrandom::fill(&mut bytes).map_err(|error| {
+            KeyError(format!("the operating system gave no random bytes: {error}"))
+        })?;
         Ok(Self(SigningKey::from_bytes(&bytes)))
     }
 
@@ -72,11 +53,12 @@ impl Secret {
     /// If the file is readable by others, cannot be read, or does not contain a key.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let text = secret_file::read(path).map_err(|error| match error {
-            SecretFileError::Io(error) => KeyError::Read(error),
-            SecretFileError::Exposed => KeyError::Readable,
+            SecretFileError::Io(error) => KeyError(format!("cannot read the key: {error}")),
+            SecretFileError::Exposed => KeyError(EXPOSED.to_owned()),
         })?;
         let mut bytes = [0; 32];
-        hex::decode_to_slice(text.trim(), &mut bytes).map_err(|_| KeyError::Malformed)?;
+        hex::decode_to_slice(text.trim(), &mut bytes)
+            .map_err(|_| KeyError(NOT_A_SECRET_KEY.to_owned()))?;
         Ok(Self(SigningKey::from_bytes(&bytes)))
     }
 
@@ -87,8 +69,8 @@ impl Secret {
     pub fn write(&self, path: &Path) -> Result<(), KeyError> {
         let text = hex::encode(self.0.to_bytes()) + "\n";
         secret_file::write_new(path, &text).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => KeyError::Exists,
-            _ => KeyError::Write(error),
+            io::ErrorKind::AlreadyExists => KeyError(EXISTS.to_owned()),
+            _ => KeyError(format!("cannot write the key: {error}")),
         })
     }
 
@@ -121,14 +103,11 @@ impl PublicKey {
 }
 
 impl TryFrom<Bytes<32>> for PublicKey {
-    type Error = BadPublicKey;
+    type Error = KeyError;
 
-    fn try_from(bytes: Bytes<32>) -> Result<Self, BadPublicKey> {
-        let key = VerifyingKey::from_bytes(&bytes.0).map_err(|_| BadPublicKey)?;
-        match key.is_weak() {
-            true => Err(BadPublicKey),
-            false => Ok(Self(key)),
-        }
+    fn try_from(bytes: Bytes<32>) -> Result<Self, KeyError> {
+        let key = VerifyingKey::from_bytes(&bytes.0).ok().filter(|key| !key.is_weak());
+        key.map(Self).ok_or_else(|| KeyError(NOT_A_PUBLIC_KEY.to_owned()))
     }
 }
 

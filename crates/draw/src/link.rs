@@ -27,12 +27,11 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::bytes::{Bytes, Digest};
+use super::bytes::{Bytes, Digest, encode};
 use super::keys::Secret;
 use super::noise;
 use super::ring::Ring;
 use super::signed::Frame;
-use crate::bytes::encode;
 
 /// The longest encrypted frame in bytes, several times the size of the longest statement.
 const MOST_FRAME_BYTES: usize = 1_024;

@@ -15,17 +15,18 @@ pub(super) fn path(marks: &Path, ring: &Ring) -> PathBuf {
     marks.join(format!("{} {}", ring.draw, ring.number))
 }
 
-/// Checks that a marker can be created, without creating it.
+/// Checks that a marker can be created, without creating it. Returns false if it exists: this
+/// member has taken part in the draw.
 ///
 /// # Errors
-/// [`Unmarked::Drawn`] if the marker exists, [`Unmarked::Refused`] if the directory is not
-/// writable.
-pub(super) fn check(path: &Path) -> Result<(), Unmarked> {
+/// If the directory is not writable.
+pub(super) fn check(path: &Path) -> io::Result<bool> {
     if is_taken(path) {
-        return Err(Unmarked::Drawn);
+        return Ok(false);
     }
     fs::create_dir_all(parent(path))?;
-    Ok(probe(parent(path))?)
+    probe(parent(path))?;
+    Ok(true)
 }
 
 /// True if the path exists, including a dangling symbolic link: no new file can be created there.
@@ -47,40 +48,27 @@ pub(super) fn probe(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// The reason for which no marker was created.
-#[derive(Debug)]
-pub(super) enum Unmarked {
-    /// The marker exists: this member has taken part in the draw.
-    Drawn,
-    /// The operating system refused.
-    Refused(io::Error),
-}
-
-impl From<io::Error> for Unmarked {
-    fn from(error: io::Error) -> Self {
-        Self::Refused(error)
-    }
-}
-
-/// Creates the marker and syncs it to disk. Called before anything is drawn.
+/// Creates the marker and syncs it to disk. Called before anything is drawn. Returns false if the
+/// marker exists.
 ///
 /// # Errors
-/// If the marker exists or cannot be created.
-pub(super) fn leave(path: &Path, session: Digest, transcript: &Path) -> Result<(), Unmarked> {
+/// If the marker cannot be created.
+pub(super) fn leave(path: &Path, session: Digest, transcript: &Path) -> io::Result<bool> {
     let marks = parent(path);
     fs::create_dir_all(marks)?;
     let mut options = OpenOptions::new();
     let opened = options.write(true).create_new(true).open(path);
     // `AlreadyExists` means a marker only here. From `create_dir_all` it means that a file is in
     // the place of the directory.
-    let mut file = opened.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => Unmarked::Drawn,
-        _ => Unmarked::Refused(error),
-    })?;
+    let mut file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        opened => opened?,
+    };
     writeln!(file, "sitting {session}\ntranscript {}", transcript.display())?;
     file.sync_all()?;
     sync_name(path)?;
-    Ok(sync_name(marks)?)
+    sync_name(marks)?;
+    Ok(true)
 }
 
 /// Syncs the directory entry of a new file to disk.
@@ -98,10 +86,10 @@ pub(super) fn parent(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::path::PathBuf;
+    use std::{fs, io};
 
-    use super::{Unmarked, check, leave};
+    use super::{check, leave};
     use crate::bytes::Bytes;
 
     /// A temporary directory, removed on drop.
@@ -122,19 +110,19 @@ mod tests {
         }
     }
 
-    fn left(home: &Home, once_marker: &str) -> Result<(), Unmarked> {
+    fn left(home: &Home, once_marker: &str) -> io::Result<bool> {
         leave(&home.0.join(once_marker), Bytes([7; 32]), &home.0.join("t.jsonl"))
     }
 
     #[test]
     fn second_marker_for_one_draw_is_refused() {
         let home = Home::new("twice");
-        left(&home, "marks/chair 7").unwrap();
+        assert!(left(&home, "marks/chair 7").unwrap());
         let once_marker = fs::read_to_string(home.0.join("marks/chair 7")).unwrap();
         assert!(once_marker.starts_with("sitting 0707"), "{once_marker}");
         let again = left(&home, "marks/chair 7");
-        assert!(matches!(again, Err(Unmarked::Drawn)), "{again:?}");
-        left(&home, "marks/chair 8").unwrap();
+        assert!(matches!(again, Ok(false)), "{again:?}");
+        assert!(left(&home, "marks/chair 8").unwrap());
     }
 
     #[test]
@@ -144,7 +132,7 @@ mod tests {
         // For one of the two paths the operating system reports `AlreadyExists`.
         for once_marker in ["file/chair 7", "file/marks/chair 7"] {
             let refused = left(&home, once_marker);
-            assert!(matches!(refused, Err(Unmarked::Refused(_))), "{refused:?}");
+            assert!(refused.is_err(), "{refused:?}");
         }
     }
 
@@ -154,6 +142,6 @@ mod tests {
         let once_marker = home.0.join("chair 7");
         std::os::unix::fs::symlink("nothing", &once_marker).unwrap();
         let refused = check(&once_marker);
-        assert!(matches!(refused, Err(Unmarked::Drawn)), "{refused:?}");
+        assert!(matches!(refused, Ok(false)), "{refused:?}");
     }
 }

@@ -17,12 +17,12 @@ use super::bytes::{Bytes, Digest};
 use super::connect::Connector;
 use super::keys::Secret;
 use super::link::Ends;
-use super::once_marker::{self, Unmarked};
+use super::once_marker;
 use super::rendezvous::{Rendezvous, TooLate};
 use super::ring::Ring;
-use super::ring_driver::{OsRandomness, RingDriver, RingMember};
+use super::ring_driver::{RingDriver, RingMember, os_randomness};
 use super::session::{Failure, Session};
-use super::status::{DrawStatus, State};
+use super::status::DrawStatus;
 use super::transcript::{NoTranscript, Transcript};
 use hustings_system::clock;
 
@@ -173,9 +173,9 @@ impl Participant {
         Transcript::check(&self.transcript)?;
         let once_marker = once_marker::path(&self.marks, &self.ring);
         match once_marker::check(&once_marker) {
-            Ok(()) => Ok(place),
-            Err(Unmarked::Drawn) => Err(self.drawn(once_marker)),
-            Err(Unmarked::Refused(error)) => Err(NoDraw::NoPlaceForMark { once_marker, error }),
+            Ok(true) => Ok(place),
+            Ok(false) => Err(self.drawn(once_marker)),
+            Err(error) => Err(NoDraw::NoPlaceForMark { once_marker, error }),
         }
     }
 
@@ -191,19 +191,8 @@ impl Participant {
             number: self.ring.number,
             ring: self.ring.digest(),
             member: self.member.clone(),
-            state: State::Rendezvous,
-            leader: None,
-            seen: None,
-            fault: None,
-            reports: Vec::new(),
-            unconfirmed_by: Vec::new(),
-            missing: Vec::new(),
-            basic_rounds: 0,
-            messages_sent: 0,
-            bytes_sent: 0,
-            refused: 0,
-            last_refused: None,
             transcript: self.transcript.clone(),
+            ..DrawStatus::default()
         })
     }
 
@@ -264,7 +253,7 @@ impl Participant {
                 });
             }
         };
-        let ring_driver = RingDriver::new(player, &ends.ring, place, OsRandomness);
+        let ring_driver = RingDriver::new(player, &ends.ring, place, Box::new(os_randomness));
         let begun = self.leave_mark(gathered.session);
         let begun = begun.and_then(|()| Ok(Transcript::create(&self.transcript)?));
         let (transcript, failure) = match begun {
@@ -285,11 +274,11 @@ impl Participant {
 
     fn leave_mark(&self, session: Digest) -> Result<(), NoDraw> {
         let once_marker = once_marker::path(&self.marks, &self.ring);
-        let left = once_marker::leave(&once_marker, session, &self.transcript);
-        left.map_err(|why| match why {
-            Unmarked::Drawn => self.drawn(once_marker),
-            Unmarked::Refused(error) => NoDraw::NoMark { once_marker, error },
-        })
+        match once_marker::leave(&once_marker, session, &self.transcript) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.drawn(once_marker)),
+            Err(error) => Err(NoDraw::NoMark { once_marker, error }),
+        }
     }
 
     /// The error to report for a failed disk, which depends on whether this member had signed a

@@ -13,7 +13,7 @@ use hustings_protocol::{Candidate, Duration, MemberId, Roster};
 use serde::Deserialize;
 use sha2::Digest as _;
 
-use super::bytes::Digest;
+use super::bytes::{Bytes, Digest, encode};
 use super::keys::PublicKey;
 
 /// The largest number of members. A Basic round has 2 N^2 messages.
@@ -60,30 +60,12 @@ pub struct BadRing(String);
 struct File {
     draw: String,
     number: u64,
-    #[serde(default)]
-    compare: Rule,
-    #[serde(default)]
-    direction: Direction,
+    compare: Option<Compare>,
+    direction: Option<wagner::Ring>,
     stall_limit: Option<u32>,
     respond_within: Option<String>,
     #[serde(default)]
     member: Vec<Member>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "lowercase")]
-enum Rule {
-    Strict,
-    #[default]
-    Nonstrict,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "kebab-case")]
-enum Direction {
-    #[default]
-    BothWays,
-    Clockwise,
 }
 
 impl Ring {
@@ -149,7 +131,7 @@ impl Ring {
             (stall_limit, respond_within.map(|it| it.0)),
             members,
         );
-        super::bytes::Bytes(sha2::Sha256::digest(crate::bytes::encode(&content)).into())
+        Bytes(sha2::Sha256::digest(encode(&content)).into())
     }
 
     /// The place of the member called `name`.
@@ -169,7 +151,7 @@ impl Ring {
     }
 
     /// The time within which a neighbour must answer.
-    pub fn respond_within(&self) -> Duration {
+    pub(super) fn respond_within(&self) -> Duration {
         self.config.respond_within.unwrap_or(RESPOND_WITHIN)
     }
 
@@ -209,10 +191,6 @@ pub(super) struct Sides<T> {
 }
 
 impl<T> Sides<T> {
-    pub(super) fn of(mut value: impl FnMut(Side) -> T) -> Self {
-        Self { left: value(Side::Left), right: value(Side::Right) }
-    }
-
     pub(super) fn both(&self) -> [&T; 2] {
         [&self.left, &self.right]
     }
@@ -285,15 +263,9 @@ impl FromStr for Ring {
             number: file.number,
             members: file.member,
             config: Config {
-                ring: match file.direction {
-                    Direction::BothWays => wagner::Ring::BothWays,
-                    Direction::Clockwise => wagner::Ring::Clockwise,
-                },
+                ring: file.direction.unwrap_or(wagner::Ring::BothWays),
                 selection: Selection::Proportional,
-                compare: match file.compare {
-                    Rule::Strict => Compare::Strict,
-                    Rule::Nonstrict => Compare::NonStrict,
-                },
+                compare: file.compare.unwrap_or(Compare::NonStrict),
                 stall_limit: Some(stall_limit),
                 respond_within: Some(respond_within),
             },

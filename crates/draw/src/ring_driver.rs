@@ -1,12 +1,12 @@
 //! Driver of one member's protocol. It passes in the time and received messages, and returns a list
 //! of effects.
 //!
-//! The protocol is [`Wagner`], or in tests a cheating protocol over the same messages.
+//! The protocol is Wagner's, or in tests a cheating protocol over the same messages.
 
 use std::convert::Infallible;
 
 use hustings_protocol::wagner::fault::Side;
-use hustings_protocol::wagner::{Config, DrawOutcome, Message, Timer, Wagner};
+use hustings_protocol::wagner::{Config, DrawOutcome, Message, Timer};
 use hustings_protocol::{
     Candidate, Duration, Input, Instant, Io, MemberId, NoRequest, Protocol, Roster, View,
 };
@@ -40,12 +40,9 @@ impl<P> RingMember for P where
 {
 }
 
-/// The source of a member's random words.
-pub(super) trait Randomness {
-    /// Returns a random word and a salt that hides it in the transcript's hash. `None` if there is
-    /// no randomness.
-    fn draw(&mut self) -> Option<(u64, [u8; 16])>;
-}
+/// A source of random words, each with a salt that hides it in the transcript's hash. It returns
+/// `None` if there is no randomness.
+pub(super) type Randomness = Box<dyn FnMut() -> Option<(u64, [u8; 16])> + Send>;
 
 /// An effect of a protocol step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,28 +56,25 @@ pub(super) enum Effect {
 }
 
 /// A protocol at one place on the ring, with its inputs and effects.
-pub(super) struct RingDriver<P, C> {
+pub(super) struct RingDriver<P> {
     protocol: P,
-    io: RingIo<C>,
+    io: RingIo,
 }
 
-/// The driver of an honest member.
-pub(super) type Honest<C> = RingDriver<Wagner, C>;
-
-struct RingIo<C> {
+struct RingIo {
     me: Candidate,
     config: Config,
     now: Instant,
     neighbours: Sides<MemberId>,
     view: Roster,
     due: Option<Instant>,
-    rng: RecordedRng<C>,
+    rng: RecordedRng,
     effects: Vec<Effect>,
 }
 
 /// A source of randomness that records the words drawn.
-struct RecordedRng<C> {
-    source: C,
+struct RecordedRng {
+    source: Randomness,
     words: Vec<(u64, [u8; 16])>,
     has_failed: bool,
 }
@@ -89,15 +83,17 @@ struct RecordedRng<C> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NoRandomness;
 
-impl<P: RingMember, C: Randomness> RingDriver<P, C> {
-    pub(super) fn new(protocol: P, ring: &Ring, place: u32, randomness: C) -> Self {
+impl<P: RingMember> RingDriver<P> {
+    pub(super) fn new(protocol: P, ring: &Ring, place: u32, randomness: Randomness) -> Self {
+        let neighbour = |side| ring::candidate(ring.neighbour(place, side)).id;
+        let [left, right] = Side::BOTH.map(neighbour);
         Self {
             protocol,
             io: RingIo {
                 me: ring::candidate(place),
                 config: ring.config,
                 now: Instant::START,
-                neighbours: Sides::of(|side| ring::candidate(ring.neighbour(place, side)).id),
+                neighbours: Sides { left, right },
                 view: ring.roster(),
                 due: None,
                 rng: RecordedRng { source: randomness, words: Vec::new(), has_failed: false },
@@ -153,7 +149,7 @@ impl<P: RingMember, C: Randomness> RingDriver<P, C> {
     }
 }
 
-impl<C> RingIo<C> {
+impl RingIo {
     /// Records the words drawn since the last effect before the next effect is recorded.
     fn record_words(&mut self) {
         for (word, salt) in self.rng.words.drain(..) {
@@ -167,7 +163,7 @@ impl<C> RingIo<C> {
     }
 }
 
-impl<P: RingMember, C: Randomness> Io<P> for RingIo<C> {
+impl<P: RingMember> Io<P> for RingIo {
     fn me(&self) -> Candidate {
         self.me
     }
@@ -214,7 +210,7 @@ impl<P: RingMember, C: Randomness> Io<P> for RingIo<C> {
     }
 }
 
-impl<C: Randomness> TryRng for RecordedRng<C> {
+impl TryRng for RecordedRng {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
@@ -222,7 +218,7 @@ impl<C: Randomness> TryRng for RecordedRng<C> {
     }
 
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        let drawn = self.source.draw();
+        let drawn = (self.source)();
         self.has_failed |= drawn.is_none();
         let drawn = drawn.unwrap_or_default();
         self.words.push(drawn);
@@ -238,14 +234,10 @@ impl<C: Randomness> TryRng for RecordedRng<C> {
     }
 }
 
-/// The operating system's source of randomness.
-pub(super) struct OsRandomness;
-
-impl Randomness for OsRandomness {
-    fn draw(&mut self) -> Option<(u64, [u8; 16])> {
-        let (mut word, mut salt) = ([0; 8], [0; 16]);
-        getrandom::fill(&mut word).ok()?;
-        getrandom::fill(&mut salt).ok()?;
-        Some((u64::from_be_bytes(word), salt))
-    }
+/// Draws from the operating system's randomness.
+pub(super) fn os_randomness() -> Option<(u64, [u8; 16])> {
+    let (mut word, mut salt) = ([0; 8], [0; 16]);
+    getrandom::fill(&mut word).ok()?;
+    getrandom::fill(&mut salt).ok()?;
+    Some((u64::from_be_bytes(word), salt))
 }

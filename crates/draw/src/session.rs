@@ -20,7 +20,7 @@ use super::link::{Broken, Ends, Link, Meter};
 use super::rendezvous::{Met, finish};
 use super::result_votes::ResultVotes;
 use super::ring::Sides;
-use super::ring_driver::{Effect, NoRandomness, OsRandomness, RingDriver, RingMember};
+use super::ring_driver::{Effect, NoRandomness, RingDriver, RingMember};
 use super::signed::{
     Conclusion, Frame, LastHeard, LinkDirection, NumberedMessage, SignedMessage, Statement, Verdict,
 };
@@ -55,7 +55,7 @@ pub(super) struct Session<P> {
     /// The id of this session.
     session: Digest,
     traffic: Sides<Traffic>,
-    ring_driver: RingDriver<P, OsRandomness>,
+    ring_driver: RingDriver<P>,
     transcript: Transcript,
     herald: Herald,
     result_votes: ResultVotes,
@@ -88,7 +88,7 @@ impl<P: RingMember> Session<P> {
     pub(super) fn new(
         ends: Ends,
         gathered: Met,
-        ring_driver: RingDriver<P, OsRandomness>,
+        ring_driver: RingDriver<P>,
         transcript: Transcript,
         herald: Herald,
     ) -> Self {

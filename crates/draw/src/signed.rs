@@ -12,16 +12,14 @@
 
 use std::ops::Deref;
 
-use hustings_protocol::wagner;
-use hustings_protocol::wagner::DrawOutcome;
 use hustings_protocol::wagner::fault::Fault;
+use hustings_protocol::wagner::{self, DrawOutcome};
 use serde::{Deserialize, Serialize};
 
 use super::attestation::Attestation;
-use super::bytes::{Bytes, Digest};
+use super::bytes::{Bytes, Digest, encode};
 use super::keys::{PublicKey, Secret};
 use super::ring::{self, Ring};
-use crate::bytes::encode;
 
 /// A frame sent over an encrypted link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use super::bytes::Digest;
 use super::ring::Ring;
 
 /// The status of a draw as one member sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DrawStatus {
     /// The name of the draw.
     pub draw: String,
@@ -56,10 +56,11 @@ pub struct DrawStatus {
 }
 
 /// The stage of a draw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// This member waits until all members are present.
+    #[default]
     #[serde(rename = "gathering")]
     Rendezvous,
     /// Members exchange flips.
@@ -101,46 +102,33 @@ impl Evidence {
 
 /// Describes a fault in words, with names in place of places.
 pub(super) fn in_words(ring: &Ring, Fault { place, round, cause }: Fault) -> String {
-    let name = |place: u32| ring.name(place);
-    let by = name(place);
-    let neighbour = |side| name(ring.neighbour(place, side));
+    let by = ring.name(place);
+    let neighbour = |side| ring.name(ring.neighbour(place, side));
     let what = match cause {
-        FaultCause::Disagreement { of, from_left, from_right } => format!(
-            "the flip of {} came as {} from {} and as {} from {}",
-            name(of),
-            coin(from_left),
-            neighbour(Side::Left),
-            coin(from_right),
-            neighbour(Side::Right)
-        ),
-        FaultCause::OwnFlip { side, sent, received } => format!(
-            "its own flip, {}, came back from {} as {}",
-            coin(sent),
-            neighbour(side),
-            coin(received)
-        ),
+        FaultCause::Disagreement { of, from_left, from_right } => {
+            let [left, right] = Side::BOTH.map(neighbour);
+            let [of, one, other] = [ring.name(of), coin(from_left), coin(from_right)];
+            format!("the flip of {of} came as {one} from {left} and as {other} from {right}")
+        }
+        FaultCause::OwnFlip { side, sent, received } => {
+            let [sent, received, beside] = [coin(sent), coin(received), neighbour(side)];
+            format!("its own flip, {sent}, came back from {beside} as {received}")
+        }
         FaultCause::Nonsense { side, received } => {
-            format!(
-                "{} sent {}, which the protocol does not allow there",
-                neighbour(side),
-                show(received)
-            )
+            let [beside, received] = [neighbour(side), show(received)];
+            format!("{beside} sent {received}, which the protocol does not allow there")
         }
         FaultCause::OutOfTurn { side } => {
-            format!(
-                "{} sent more than a member can send while it waits for both neighbours",
-                neighbour(side)
-            )
+            let beside = neighbour(side);
+            format!("{beside} sent more than a member can send while it waits for both neighbours")
         }
         FaultCause::Silence { side: Some(side) } => {
             format!("{} did not answer in time", neighbour(side))
         }
         FaultCause::Silence { side: None } => "neither neighbour answered in time".to_owned(),
         FaultCause::Stalled { stages } => {
-            format!(
-                "all active members flipped the same coin {}, which may be chance",
-                in_a_row(stages)
-            )
+            let in_a_row = in_a_row(stages);
+            format!("all active members flipped the same coin {in_a_row}, which may be chance")
         }
         FaultCause::Told { side } => format!("{} reports a fault", neighbour(side)),
         FaultCause::Withdrawn => {

@@ -15,11 +15,10 @@ use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
 use super::attestation::Attestation;
-use super::bytes::{Bytes, Digest};
+use super::bytes::{Bytes, Digest, encode};
 use super::once_marker;
 use super::signed::{SignedMessage, Statement};
 use super::timestamp::{Calendar, Timestamp};
-use crate::bytes::encode;
 
 /// The version of the layout that this program writes.
 pub(super) const VERSION: u32 = 3;
@@ -104,17 +103,13 @@ pub(super) struct Header {
 }
 
 /// A hash chain over entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Chain {
     head: Digest,
     entries: u64,
 }
 
 impl Chain {
-    pub(super) fn new() -> Self {
-        Self { head: Bytes([0; 32]), entries: 0 }
-    }
-
     /// Adds the next entry. Returns its index and the hash up to and including it.
     pub(super) fn take(&mut self, entry: &Entry) -> (u64, Digest) {
         let mut hash = sha2::Sha256::new();
@@ -194,7 +189,7 @@ impl Transcript {
     }
 
     fn of(file: Option<BufWriter<File>>) -> Self {
-        Self { chain: Chain::new(), file, calendar: Calendar::new(), last_time: None }
+        Self { chain: Chain::default(), file, calendar: Calendar::new(), last_time: None }
     }
 
     fn file(&mut self) -> io::Result<&mut BufWriter<File>> {

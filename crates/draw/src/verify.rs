@@ -131,9 +131,7 @@ pub fn verify(ring: &Ring, transcripts: &[(String, Vec<u8>)]) -> Verification {
     for (source, content) in transcripts {
         match Reading::read(content, ring, digest) {
             Ok(reading) => found.take(ring, source, reading, &mut sessions),
-            Err(why) => {
-                found.unusable.push(Refused { source: source.clone(), why: why.to_string() });
-            }
+            Err(why) => found.unusable.push(Refused { source: source.clone(), why }),
         }
     }
     let name = |place: u32| ring.name(place).to_owned();

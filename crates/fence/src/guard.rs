@@ -1,16 +1,13 @@
 //! The guard of a resource: the highest fence seen, in a file, and turns at writing for fences that
 //! are not below it.
 
-mod error;
-
-pub use error::{GuardError, WriteError};
-
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hustings_protocol::tenure::Fence;
 
-use crate::slots::{OpenError, SlotFile};
+use crate::slots::{Busy, OpenError, SlotFile};
 
 /// The tag of guard files.
 const TAG: &[u8] = b"fence guard";
@@ -61,7 +58,7 @@ impl FenceGuard {
         let path = path.as_ref();
         // An absolute path stays valid if the process changes its directory.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let slots = SlotFile::read_when_free(&path, TAG)?;
+        let slots = SlotFile::read(Busy::Wait, &path, TAG)?;
         let highest = decode(&path, &slots)?;
         slots.confirm()?;
         let durable = AtomicU64::new(highest.0);
@@ -76,7 +73,7 @@ impl FenceGuard {
     /// # Errors
     /// If the file was never a guard's, or cannot be written.
     pub fn reset_to(path: impl AsRef<Path>, fence: Fence) -> Result<(), GuardError> {
-        SlotFile::reset_when_free(path.as_ref(), TAG, &encode(fence))?;
+        SlotFile::reset_unless(Busy::Wait, path.as_ref(), TAG, &encode(fence))?;
         Ok(())
     }
 
@@ -141,7 +138,7 @@ impl FenceGuard {
     }
 
     fn read_when_free(&self) -> Result<(SlotFile, Fence), GuardError> {
-        let slots = SlotFile::read_when_free(&self.path, TAG)?;
+        let slots = SlotFile::read(Busy::Wait, &self.path, TAG)?;
         let found = decode(&self.path, &slots)?;
         let seen = self.durable();
         if found < seen {
@@ -170,6 +167,59 @@ impl Turn {
     pub fn fence(&self) -> Fence {
         self.fence
     }
+}
+
+/// The reason why a fence was not admitted. Nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GuardError {
+    /// A higher fence was seen before: the tenure has passed on.
+    #[error(
+        "fence {offered} is below {highest}, which {} has seen: this tenure is over: stop writing, and stand again",
+        path.display()
+    )]
+    Refused {
+        /// The guard's file.
+        path: PathBuf,
+        /// The refused fence.
+        offered: Fence,
+        /// The highest fence seen.
+        highest: Fence,
+    },
+
+    /// The file was restored to an older state, or removed and created again.
+    #[error(
+        "{}: has fence {found}, but had {seen} before: if it was reset on purpose open the guard again, else reset it to \
+         a fence above {seen}", path.display()
+    )]
+    WentBack {
+        /// The guard's file.
+        path: PathBuf,
+        /// The highest fence that this guard saw before.
+        seen: Fence,
+        /// The fence that the file has now.
+        found: Fence,
+    },
+
+    /// The file is missing or invalid.
+    #[error(transparent)]
+    File(#[from] OpenError),
+
+    /// A higher fence could not be stored on the disk.
+    #[error(transparent)]
+    Store(io::Error),
+}
+
+/// The reason why a guarded write did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError<E> {
+    /// The fence was not admitted, and the write did not begin.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+
+    /// The write began, and failed.
+    #[error(transparent)]
+    Write(E),
 }
 
 fn encode(fence: Fence) -> [u8; 8] {

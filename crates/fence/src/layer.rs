@@ -59,7 +59,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body::Body;
-use http_body_util::{BodyExt, Collected, LengthLimitError, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -79,15 +79,9 @@ pub struct FenceLayer {
     guard: Arc<FenceGuard>,
     /// Requests wait here, one after the other, and not each in a thread of its own.
     queue: Arc<Mutex<()>>,
-    reads: Reads,
+    /// True if requests with a safe method are checked too.
+    checks_reads: bool,
     most_body_bytes: usize,
-}
-
-/// The treatment of requests with a safe method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reads {
-    Pass,
-    Checked,
 }
 
 /// A service behind a guard.
@@ -106,7 +100,7 @@ impl FenceLayer {
         Self {
             guard: guard.into(),
             queue: Arc::default(),
-            reads: Reads::Pass,
+            checks_reads: false,
             most_body_bytes: MOST_BODY_BYTES,
         }
     }
@@ -114,8 +108,7 @@ impl FenceLayer {
     /// Checks all requests, regardless of their method.
     #[must_use]
     pub fn check_reads(self) -> Self {
-        let reads = Reads::Checked;
-        Self { reads, ..self }
+        Self { checks_reads: true, ..self }
     }
 
     /// Refuses bodies longer than this, instead of [`MOST_BODY_BYTES`].
@@ -137,30 +130,13 @@ impl FenceLayer {
             Err(error) => Err(Refusal::broken(&error)), // the runtime shuts down
         }
     }
-
-    /// Reads the whole body, if it is not too long.
-    async fn read<B>(&self, body: B) -> Result<Bytes, Refusal>
-    where
-        B: Body,
-        B::Error: Into<Box<dyn Error + Send + Sync>>,
-    {
-        let limited = Limited::new(body, self.most_body_bytes);
-        let read = limited.collect().await.map_err(|error| {
-            match error.downcast_ref::<LengthLimitError>() {
-                Some(_) => Refusal::TooLong(self.most_body_bytes),
-                None => Refusal::Incomplete,
-            }
-        });
-        read.map(Collected::to_bytes)
-    }
 }
 
 impl<S> Layer<S> for FenceLayer {
     type Service = Fenced<S>;
 
     fn layer(&self, inner: S) -> Fenced<S> {
-        let layer = self.clone();
-        Fenced { inner, layer }
+        Fenced { inner, layer: self.clone() }
     }
 }
 
@@ -186,7 +162,7 @@ where
         // The service that is ready is consumed; `poll_ready` will ask its copy.
         let copy = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, copy);
-        if self.layer.reads == Reads::Pass && request.method().is_safe() {
+        if !self.layer.checks_reads && request.method().is_safe() {
             return Box::pin(inner.call(request));
         }
         let layer = self.layer.clone();
@@ -199,7 +175,7 @@ where
     }
 }
 
-/// Reads the whole request and waits for its turn.
+/// Reads the whole request, if it is not too long, and waits for its turn.
 async fn prepare<B>(
     layer: &FenceLayer,
     request: Request<B>,
@@ -210,10 +186,15 @@ where
 {
     let fence = fence_of(request.headers())?;
     let (mut parts, body) = request.into_parts();
-    let body = layer.read(body).await?;
+    let limited = Limited::new(body, layer.most_body_bytes);
+    let read = limited.collect().await;
+    let body = read.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+        Some(_) => Refusal::TooLong(layer.most_body_bytes),
+        None => Refusal::Incomplete,
+    })?;
     let admission = layer.admit(fence).await?;
     parts.extensions.insert(fence);
-    Ok((admission, Request::from_parts(parts, body.into())))
+    Ok((admission, Request::from_parts(parts, body.to_bytes().into())))
 }
 
 /// Serves a request within its turn, even if no client waits for the response.

@@ -30,6 +30,7 @@ mod error;
 mod format;
 mod image;
 
+pub(crate) use disk::Busy;
 pub use error::OpenError;
 
 use std::fs::File;
@@ -37,7 +38,6 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use disk::Busy;
 use format::Slot;
 
 /// The maximum length of a payload.
@@ -89,7 +89,7 @@ impl SlotFile {
     }
 
     fn open_unless(busy: Busy, path: &Path, tag: &[u8]) -> Result<(Self, Vec<u8>), OpenError> {
-        let slots = Self::read(path, tag, busy)?;
+        let slots = Self::read(busy, path, tag)?;
         slots.confirm()?;
         let payload = slots.payload().to_owned();
         Ok((slots, payload))
@@ -108,16 +108,8 @@ impl SlotFile {
         Self::reset_unless(Busy::GiveUp, path, tag, payload)
     }
 
-    /// As [`reset`](Self::reset), but waits until the file is free.
-    pub(crate) fn reset_when_free(
-        path: &Path,
-        tag: &[u8],
-        payload: &[u8],
-    ) -> Result<Self, OpenError> {
-        Self::reset_unless(Busy::Wait, path, tag, payload)
-    }
-
-    fn reset_unless(
+    /// As [`reset`](Self::reset), if the file is not `busy` or becomes free.
+    pub(crate) fn reset_unless(
         busy: Busy,
         path: &Path,
         tag: &[u8],
@@ -129,7 +121,7 @@ impl SlotFile {
         };
         let path = path.to_owned();
         if !disk::read(&path, &file)?.is_ours() {
-            return Err(OpenError::NotOurs { path });
+            return Err(OpenError::NotOurs(path));
         }
         let newest = first(tag, payload);
         let overwritten = disk::overwrite(&path, &file, &image::founding(&newest));
@@ -179,12 +171,6 @@ impl SlotFile {
         }
     }
 
-    /// As [`open_when_free`](Self::open_when_free), but the payload need not be on the disk: see
-    /// [`confirm`](Self::confirm).
-    pub(crate) fn read_when_free(path: &Path, tag: &[u8]) -> Result<Self, OpenError> {
-        Self::read(path, tag, Busy::Wait)
-    }
-
     /// The payload that was stored last.
     pub(crate) fn payload(&self) -> &[u8] {
         &self.newest.payload
@@ -197,7 +183,9 @@ impl SlotFile {
             .map_err(OpenError::io(&self.path))
     }
 
-    fn read(path: &Path, tag: &[u8], busy: Busy) -> Result<Self, OpenError> {
+    /// As [`open`](Self::open), but the payload need not be on the disk: see
+    /// [`confirm`](Self::confirm).
+    pub(crate) fn read(busy: Busy, path: &Path, tag: &[u8]) -> Result<Self, OpenError> {
         let file = disk::open_locked(path, busy)?;
         let newest = disk::read(path, &file)?.newest(path, tag)?;
         let path = path.to_owned();

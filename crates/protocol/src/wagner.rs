@@ -61,7 +61,8 @@ pub struct Config {
 }
 
 /// The way in which a member commits to its flip before it knows those of others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ring {
     /// Solution (a): a member sends its flip both ways at once, and forwards flips when it has one
     /// from either side.

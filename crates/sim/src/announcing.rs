@@ -4,7 +4,7 @@
 use hustings_protocol::announce::{Announce, Config, Criterion, Message};
 use hustings_protocol::announce_listen::{self, AnnounceListen};
 use hustings_protocol::suppression::{self, Suppression};
-use hustings_protocol::{Duration, ElectionOutcome, Instant, MemberId, Priority, Simulated};
+use hustings_protocol::{Duration, ElectionOutcome, Instant, Priority, Simulated};
 
 use crate::convergence::{Expected, Watch};
 use crate::{Boot, Detection, Halt, Network, Seeds, Setup, Verb, Who, World};
@@ -114,14 +114,6 @@ pub enum Perturbation {
     LesserJoins,
 }
 
-/// The kind of a change.
-enum Change {
-    /// The leader departs by this verb.
-    Departure(fn(Who) -> Verb),
-    /// A member joins that was not up at the start.
-    Arrival(u32),
-}
-
 /// The time that a settled group of `members` (after the change) takes to agree when `perturbation`
 /// happens at `at`. `None` if it has not settled by then, or does not agree by `limit`.
 pub fn reestablishment(
@@ -132,16 +124,12 @@ pub fn reestablishment(
     (at, limit): (Instant, Instant),
     seeds: Seeds,
 ) -> Option<Duration> {
-    let change = match perturbation {
-        Perturbation::LeaderDies => Change::Departure(Verb::Kill),
-        Perturbation::LeaderLeaves => Change::Departure(Verb::Leave),
-        Perturbation::GreaterJoins => Change::Arrival(members - 1),
-        Perturbation::LesserJoins => Change::Arrival(0),
+    let late = match perturbation {
+        Perturbation::LeaderDies | Perturbation::LeaderLeaves => None,
+        Perturbation::GreaterJoins => Some(members - 1),
+        Perturbation::LesserJoins => Some(0),
     };
-    let (count, late) = match change {
-        Change::Departure(_) => (members + 1, None),
-        Change::Arrival(joiner) => (members, Some(joiner)),
-    };
+    let count = members + u32::from(late.is_none());
     let expected = Expected::Member(count - 1);
     let mut world = all_start(count, late, config, expected, network, seeds, announcer);
     world.run_until(Instant(at.0.saturating_sub(1)));
@@ -149,44 +137,20 @@ pub fn reestablishment(
         return None;
     }
     let leader = world.nominee(0).or(world.nominee(1)).map(|(id, _)| id);
-    match change {
-        Change::Departure(verb) => depart(&mut world, leader?, at, verb),
-        Change::Arrival(joiner) => {
-            let (who, keep_state) = (Who::one(joiner), true);
-            world.trace_mut().came(joiner, at);
-            world.schedule(at, Verb::Restart { who, keep_state });
-        }
+    if let Some(joiner) = late {
+        let (who, keep_state) = (Who::one(joiner), true);
+        world.trace_mut().came(joiner, at);
+        world.schedule(at, Verb::Restart { who, keep_state });
+    } else {
+        let leader = leader?.0 as u32;
+        let who = Who::one(leader);
+        let dies = perturbation == Perturbation::LeaderDies;
+        world.schedule(at, if dies { Verb::Kill(who) } else { Verb::Leave(who) });
+        world.run_until(at);
+        world.trace_mut().left(leader, at);
     }
     world.run_until(limit);
     let spans = world.trace().agreement().disagreements();
     let upset = spans.iter().find(|(_, end)| *end > at)?;
     Some(upset.1 - at)
-}
-
-/// The duration for which a member of a settled group of two falsely considers its leader gone:
-/// from the first time after `at` until it hears the leader again. `None` if that does not happen
-/// by `limit`.
-pub fn false_departure(
-    config: Config,
-    network: Network,
-    (at, limit): (Instant, Instant),
-    seeds: Seeds,
-) -> Option<Duration> {
-    let mut world = all_start(2, None, config, Expected::Member(1), network, seeds, announcer);
-    world.run_until(limit);
-    let spans = world.trace().agreement().disagreements();
-    let missed = spans.iter().find(|(begin, _)| *begin > at)?;
-    Some(missed.1 - missed.0)
-}
-
-fn depart(
-    world: &mut World<Announce, Watch>,
-    leader: MemberId,
-    at: Instant,
-    verb: fn(Who) -> Verb,
-) {
-    let leader = leader.0 as u32;
-    world.schedule(at, verb(Who::one(leader)));
-    world.run_until(at);
-    world.trace_mut().left(leader, at);
 }

@@ -82,7 +82,7 @@ pub fn ring(
             Ring::ChangRoberts => worst_chang_roberts(members, count),
             Ring::Modified => worst_modified(members, count),
         },
-        Order::Ascending => ascending_ring(members, count),
+        Order::Ascending => laid_out(members, |at| at, (0..count).collect()),
     }
 }
 
@@ -102,16 +102,20 @@ fn random_ring(members: u32, initiators: u32, seeds: Seeds) -> Layout {
     Layout { priorities, starters }
 }
 
+fn laid_out(members: u32, priority: impl Fn(u32) -> u32, starters: Vec<u32>) -> Layout {
+    Layout {
+        priorities: (0..members).map(|at| Priority(u64::from(priority(at)))).collect(),
+        starters: Who::Members(starters),
+    }
+}
+
 /// Neighbours start, each better than the one before, the last the best of all. Every election but
 /// the last ends after one hop, and no member stops the last.
 fn best_ring(members: u32, initiators: u32) -> Layout {
     let priority = |at: u32| {
         if at < initiators { members - initiators + at } else { at - initiators }
     };
-    Layout {
-        priorities: (0..members).map(|at| Priority(u64::from(priority(at)))).collect(),
-        starters: Who::Members((0..initiators).collect()),
-    }
+    laid_out(members, priority, (0..initiators).collect())
 }
 
 /// One member starts a whole arc before the best. Behind the best the others start, each worse than
@@ -124,27 +128,13 @@ fn worst_chang_roberts(members: u32, initiators: u32) -> Layout {
     };
     let mut starters = vec![0];
     starters.extend(best + 1..members);
-    Layout {
-        priorities: (0..members).map(|at| Priority(u64::from(priority(at)))).collect(),
-        starters: Who::Members(starters),
-    }
+    laid_out(members, priority, starters)
 }
 
 /// Neighbours start, each worse than the one before. Every election passes the long arc from the
 /// last of them to the first.
 fn worst_modified(members: u32, initiators: u32) -> Layout {
-    let priority = |at: u32| members - 1 - at;
-    Layout {
-        priorities: (0..members).map(|at| Priority(u64::from(priority(at)))).collect(),
-        starters: Who::Members((0..initiators).collect()),
-    }
-}
-
-fn ascending_ring(members: u32, initiators: u32) -> Layout {
-    Layout {
-        priorities: (0..u64::from(members)).map(Priority).collect(),
-        starters: Who::Members((0..initiators).collect()),
-    }
+    laid_out(members, |at| members - 1 - at, (0..initiators).collect())
 }
 
 /// A bully election among `members`, of which member `i` has priority `i`.

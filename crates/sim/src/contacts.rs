@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::seen::MemberSet;
+
 /// The contacts of all members.
 #[derive(Debug)]
 pub(crate) struct Contacts {
@@ -18,8 +20,7 @@ pub(crate) struct Contacts {
 enum Observers {
     /// In ascending order.
     Few(Vec<u32>),
-    /// One bit per member.
-    Many(Vec<u64>),
+    Many(MemberSet),
 }
 
 impl Contacts {
@@ -53,7 +54,7 @@ impl Observers {
     fn has(&self, observer: u32) -> bool {
         match self {
             Self::Few(list) => list.binary_search(&observer).is_ok(),
-            Self::Many(bits) => bits[word(observer)] & bit(observer) != 0,
+            Self::Many(set) => set.has(observer),
         }
     }
 
@@ -65,28 +66,14 @@ impl Observers {
                 }
                 // From this size on the bits take less memory.
                 if list.len() > members / u32::BITS as usize {
-                    *self = Self::Many(bits(list, members));
+                    let mut set = MemberSet::empty(members);
+                    list.iter().for_each(|&observer| set.enter(observer));
+                    *self = Self::Many(set);
                 }
             }
-            Self::Many(bits) => bits[word(observer)] |= bit(observer),
+            Self::Many(set) => set.enter(observer),
         }
     }
-}
-
-fn bits(list: &[u32], members: usize) -> Vec<u64> {
-    let mut bits = vec![0; members.div_ceil(u64::BITS as usize)];
-    for &observer in list {
-        bits[word(observer)] |= bit(observer);
-    }
-    bits
-}
-
-fn word(observer: u32) -> usize {
-    (observer / u64::BITS) as usize
-}
-
-fn bit(observer: u32) -> u64 {
-    1 << (observer % u64::BITS)
 }
 
 #[cfg(test)]

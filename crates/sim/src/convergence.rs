@@ -62,9 +62,7 @@ impl<P: Protocol<Message = Message, Outcome = ElectionOutcome>> Trace<P> for Wat
                 self.hearing.heard(from, to, *beat, at);
             }
             Event::Reported { member, outcome } => self.agreement.reported(member, outcome, at),
-            Event::Multicast { .. } | Event::Delivered { .. } => {}
-            Event::Sent { .. } | Event::Lost { .. } | Event::Started { .. } => {}
-            Event::Expired { .. } | Event::ViewChanged { .. } | Event::Struck { .. } => {}
+            _ => {}
         }
     }
 }

@@ -13,7 +13,7 @@ use rand_distr::{Distribution, Exp};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::{
-    Boot, Delay, Detection, Network, Scratch, Seeds, Setup, Silent, Stream, Trace, Verb, Who, World,
+    Boot, Detection, Network, Scratch, Seeds, Setup, Silent, Stream, Trace, Verb, Who, World,
 };
 use council_log::CouncilLog;
 
@@ -239,13 +239,12 @@ pub fn keep(stay: &Stay, seeds: Seeds, scratch: Scratch<Council>) -> (Upkeep, Sc
     world.run_until(end);
     let tally = *world.tally();
     let (council_log, scratch) = world.retire();
-    let sent: u64 = tally.unicasts.iter().chain(&tally.multicasts).sum();
     let messages: u64 = council_log.replies.iter().sum();
     let feedbacks = council_log.replies.len() as u64;
     let upkeep = Upkeep {
         messages,
         feedbacks,
-        others: sent - messages - feedbacks,
+        others: tally.sent() - messages - feedbacks,
         peak_replies: council_log.replies.iter().copied().max().unwrap_or(0),
         most_seats: council_log.most_seats,
         most_seated: council_log.most_seated,
@@ -265,13 +264,10 @@ fn world<T: Trace<Council>>(
     assert_eq!(trial.check(), Ok(()), "the configuration must be possible");
     assert!(trial.hosts > 0, "a council of no hosts");
     let classes = config.chambers.len() as u64;
+    let delay = Duration((config.round.0 / 4).max(1));
     let setup = Setup {
         priorities: priorities(trial, seeds),
-        network: Network {
-            unicast_loss: trial.reply_loss,
-            multicast_loss: trial.multicast_loss,
-            ..Network::perfect(Delay::Constant(Duration((config.round.0 / 4).max(1))))
-        },
+        network: Network::lossy(delay, trial.reply_loss, trial.multicast_loss),
         detection: Detection::Never,
         view: 1.0,
     };

@@ -42,7 +42,7 @@ pub use announce::{
     Suppressing,
 };
 pub use bully::Bully;
-pub use rings::{ChangRoberts, Circle, ModifiedRing};
+pub use rings::{ChangRoberts, Circle, ModifiedRing, RingConfig, RingElection};
 
 /// An election by one protocol.
 pub trait Election: Copy + Send + Sync + 'static {
@@ -53,23 +53,8 @@ pub trait Election: Copy + Send + Sync + 'static {
     /// The failure detection that the protocol's source assumes.
     const DETECTION: Detection;
 
-    /// Returns the number of members, up or down.
-    fn members(&self) -> u32;
-
-    /// Returns the duration of one attempt without faults. Crash probabilities refer to this time.
-    fn round(&self) -> Duration;
-
-    /// Returns the time after which an unfinished election is not expected to finish.
-    fn long_enough(&self) -> Duration;
-
-    /// Returns the characteristic time of the protocol, if it is longer than a few message delays.
-    fn pace(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    /// Returns a number of messages that the protocol never needs within a few delays, or within
-    /// its pace. Faults can make messages multiply beyond it.
-    fn flood(&self) -> u64;
+    /// Returns the size and the time scales.
+    fn extent(&self) -> Extent;
 
     /// Returns the priorities of the members, and the scenario that starts them.
     fn layout(&self, seeds: Seeds) -> (Vec<Priority>, Scenario);
@@ -92,6 +77,22 @@ pub trait Election: Copy + Send + Sync + 'static {
     fn metrics(&self, course: Course) -> Vec<Metric<AccountOf<Self>>>;
 }
 
+/// The size and the time scales of an election.
+#[derive(Debug, Clone, Copy)]
+pub struct Extent {
+    /// The number of members, up or down.
+    pub members: u32,
+    /// The duration of one attempt without faults. Crash probabilities refer to this time.
+    pub round: Duration,
+    /// The time after which an unfinished election is not expected to finish.
+    pub long_enough: Duration,
+    /// The characteristic time of the protocol; zero if that is a few message delays.
+    pub pace: Duration,
+    /// A number of messages that the protocol never needs within a few delays, or within its pace.
+    /// Faults can make messages multiply beyond it.
+    pub flood: u64,
+}
+
 /// Observes a run and produces its result.
 pub trait Observer<P: Simulated>: Trace<P> {
     /// The result of a run.
@@ -107,7 +108,7 @@ pub trait Observer<P: Simulated>: Trace<P> {
 /// The result of a run of an election.
 pub type AccountOf<E> = <<E as Election>::Observer as Observer<<E as Election>::Protocol>>::Account;
 
-/// Returns the time that an election timeout adds to [`Election::long_enough`].
+/// Returns the time that an election timeout adds to [`Extent::long_enough`].
 fn slack(election_timeout: Option<Duration>) -> Duration {
     election_timeout.map_or(Duration::ZERO, |election_timeout| election_timeout * 10)
 }

@@ -74,7 +74,7 @@ impl<P: Simulated, T: Trace<P>> World<P, T> {
         let mut looked_at = 0;
         let mut lost = 0;
         for first in (0..count).step_by(u64::BITS as usize) {
-            let mut places = heard.not_seen(first, count);
+            let mut places = heard.lacks(first, count);
             if first <= from && from - first < u64::BITS {
                 places |= 1 << (from - first);
             }

@@ -21,23 +21,22 @@
 //! use hustings_protocol::bully::{Bully, Config};
 //! use hustings_protocol::{Duration, Instant, MemberId};
 //! use hustings_sim::classics::{self, Best, BullyInitiator};
-//! use hustings_sim::{Delay, Detection, Ending, Experiment, Network, Seeds, Setup};
+//! use hustings_sim::{Delay, Detection, Ending, Network, Seeds, Setup, Summary, World};
 //! use hustings_theory as theory;
 //!
 //! let delay = Duration::from_millis(100);
 //! let seeds = Seeds::new(1, 0);
 //! let (priorities, scenario) = classics::bully(5, BullyInitiator::Lowest, Best::Down, seeds);
-//! let experiment = Experiment {
-//!     setup: Setup {
-//!         priorities,
-//!         network: Network::perfect(Delay::Constant(delay)),
-//!         detection: Detection::Never,
-//!         view: 1.0,
-//!     },
-//!     scenario,
-//!     limit: Instant::START + Duration::from_secs(60),
+//! let setup = Setup {
+//!     priorities,
+//!     network: Network::perfect(Delay::Constant(delay)),
+//!     detection: Detection::Never,
+//!     view: 1.0,
 //! };
-//! let summary = experiment.run(Config::paper(delay), seeds, |_| Bully::new());
+//! let mut world = World::new(setup, Config::paper(delay), seeds, |_| Bully::new());
+//! world.follow(&scenario);
+//! let halt = world.run_until(Instant::START + Duration::from_secs(60));
+//! let summary = Summary::of(&world, halt);
 //!
 //! assert_eq!(summary.ending, Ending::Elected(MemberId(3)));
 //! let sent: u64 = summary.tally.unicasts.iter().sum();
@@ -53,9 +52,7 @@ pub mod convergence;
 pub mod council;
 pub mod council_aggregate;
 pub mod elections;
-mod experiment;
 mod fan_out;
-pub mod fenced;
 mod in_flight;
 mod interest;
 pub mod measure;
@@ -69,6 +66,7 @@ mod seeds;
 mod seen;
 mod state;
 pub mod statistics;
+mod summary;
 mod timers;
 mod trace;
 pub mod trial;
@@ -77,10 +75,10 @@ pub mod wheel;
 mod world;
 
 pub use conditions::Conditions;
-pub use experiment::{Ending, Experiment, Summary};
 pub use network::{Delay, LossModel, Network, NetworkError, Reordering};
 pub use population::Detection;
 pub use scenario::{Scenario, ScenarioError, Verb, Who};
 pub use seeds::{Seeds, Stream};
+pub use summary::{Ending, Summary};
 pub use trace::{Event, JsonLines, Silent, Trace};
 pub use world::{Boot, Halt, Memory, Scratch, Setup, Tally, World};

@@ -118,7 +118,8 @@ pub fn measure<S: Study>(
     interruption: &Interruption,
     done: impl Fn() + Sync,
 ) -> Result<Measurement, ThreadsError> {
-    let mut samples = Samples::of(study.metrics());
+    let metrics = study.metrics().into_iter();
+    let mut samples: Vec<_> = metrics.map(|it| (Sample::new(it.kind), it)).collect();
     let whole_runs = AtomicU64::new(0);
     let mut taken_in = 0;
     let mut caveats: BTreeMap<&'static str, u64> = BTreeMap::new();
@@ -132,7 +133,11 @@ pub fn measure<S: Study>(
     };
     let take = |run: Option<S::Account>| match run {
         Some(account) => {
-            samples.take_in(&account);
+            for (sample, metric) in &mut samples {
+                if let Some(value) = (metric.read)(&account) {
+                    sample.add(value);
+                }
+            }
             taken_in += 1;
             if let Some(caveat) = account.caveat() {
                 *caveats.entry(caveat).or_default() += 1;
@@ -144,32 +149,6 @@ pub fn measure<S: Study>(
         None => ControlFlow::Break(()),
     };
     monte_carlo::run(runs.count, runs.threads.into(), one, done, take)?;
-    Ok(Measurement { runs: taken_in, caveats, metrics: samples.estimates() })
-}
-
-/// The samples of all metrics.
-struct Samples<A>(Vec<(Metric<A>, Sample)>);
-
-impl<A> Samples<A> {
-    fn of(metrics: Vec<Metric<A>>) -> Self {
-        let sampled = |metric: Metric<A>| {
-            let sample = Sample::new(metric.kind);
-            (metric, sample)
-        };
-        Self(metrics.into_iter().map(sampled).collect())
-    }
-
-    /// Adds the values of one run.
-    fn take_in(&mut self, account: &A) {
-        for (metric, sample) in &mut self.0 {
-            if let Some(value) = (metric.read)(account) {
-                sample.add(value);
-            }
-        }
-    }
-
-    fn estimates(self) -> Vec<(String, Option<Estimate>)> {
-        let estimate = |(metric, sample): (Metric<A>, Sample)| (metric.name, sample.estimate());
-        self.0.into_iter().map(estimate).collect()
-    }
+    let metrics = samples.into_iter().map(|(sample, it)| (it.name, sample.estimate())).collect();
+    Ok(Measurement { runs: taken_in, caveats, metrics })
 }

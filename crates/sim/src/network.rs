@@ -120,6 +120,11 @@ impl Network {
         }
     }
 
+    /// A network that delays all messages alike, and loses some.
+    pub(crate) fn lossy(delay: Duration, unicast_loss: f64, multicast_loss: f64) -> Self {
+        Self { unicast_loss, multicast_loss, ..Self::perfect(Delay::Constant(delay)) }
+    }
+
     /// Returns an error that names the first field out of range.
     ///
     /// # Errors
@@ -141,10 +146,7 @@ impl Network {
             Delay::LogNormal { sigma, .. } if !(0.0..=10.0).contains(&sigma) => {
                 Err(NetworkError::Sigma(sigma))
             }
-            Delay::Constant(_)
-            | Delay::Uniform { .. }
-            | Delay::Exponential { .. }
-            | Delay::LogNormal { .. } => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -155,16 +157,10 @@ impl Network {
 
     /// The delay, if a multicast reaches all its receivers at one time.
     pub(crate) fn common_delay(&self) -> Option<Duration> {
+        let is_alike = self.duplicate == 0.0 && self.reordering.probability == 0.0;
         match self.delay {
-            Delay::Constant(delay)
-                if self.duplicate == 0.0 && self.reordering.probability == 0.0 =>
-            {
-                Some(delay)
-            }
-            Delay::Constant(_)
-            | Delay::Uniform { .. }
-            | Delay::Exponential { .. }
-            | Delay::LogNormal { .. } => None,
+            Delay::Constant(delay) => is_alike.then_some(delay),
+            Delay::Uniform { .. } | Delay::Exponential { .. } | Delay::LogNormal { .. } => None,
         }
     }
 }

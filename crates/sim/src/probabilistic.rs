@@ -13,8 +13,7 @@ use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::{
-    Boot, Delay, Detection, Halt, Network, Scratch, Seeds, Setup, Silent, Stream, Trace, Verb, Who,
-    World,
+    Boot, Detection, Halt, Network, Scratch, Seeds, Setup, Silent, Stream, Trace, Verb, Who, World,
 };
 
 /// A member of a probabilistic election: the protocol itself, or a variant that wraps it.
@@ -158,7 +157,7 @@ pub fn elect_by<P: Elector, T: Trace<P>>(
         rounds: running.round,
         unicasts: tally.unicasts.iter().sum(),
         multicasts: tally.multicasts.iter().sum(),
-        messages_rounds_1_to_4: running.counted.unwrap_or_else(|| running.sent()),
+        messages_rounds_1_to_4: running.counted.unwrap_or_else(|| tally.sent()),
         relay_members,
         detected,
         delay: running.end - Instant::START,
@@ -197,11 +196,7 @@ impl<'a, P: Elector, T: Trace<P>> RunningElection<'a, P, T> {
         let setup = Setup {
             // The last one is the client, which goes down after it has called the election.
             priorities: vec![Priority(0); trial.members as usize + 1],
-            network: Network {
-                unicast_loss: trial.unicast_loss,
-                multicast_loss: trial.multicast_loss,
-                ..Network::perfect(Delay::Constant(trial.config.hop))
-            },
+            network: Network::lossy(trial.config.hop, trial.unicast_loss, trial.multicast_loss),
             detection: Detection::Never,
             view: trial.view,
         };
@@ -274,13 +269,8 @@ impl<'a, P: Elector, T: Trace<P>> RunningElection<'a, P, T> {
             }
         }
         if self.round == ROUNDS_COUNTED {
-            self.counted = Some(self.sent());
+            self.counted = Some(self.world.tally().sent());
         }
-    }
-
-    fn sent(&self) -> u64 {
-        let tally = self.world.tally();
-        tally.unicasts.iter().chain(&tally.multicasts).sum()
     }
 
     /// The time by which all calls of another round have been sent.

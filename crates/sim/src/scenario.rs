@@ -142,14 +142,22 @@ impl Scenario {
 }
 
 impl Verb {
+    /// The members that it applies to; `None` for cuts.
+    pub(crate) fn who(&self) -> Option<&Who> {
+        match self {
+            Self::Start(who) | Self::Kill(who) | Self::Leave(who) => Some(who),
+            Self::Pause(who) | Self::Resume(who) => Some(who),
+            Self::Restart { who, .. } | Self::Drift { who, .. } => Some(who),
+            Self::Cut(_) | Self::CutOneWay { .. } | Self::Heal => None,
+        }
+    }
+
+    /// All members that it names.
     fn whom(&self) -> Vec<&Who> {
         match self {
-            Self::Start(who) | Self::Kill(who) | Self::Leave(who) => vec![who],
-            Self::Pause(who) | Self::Resume(who) => vec![who],
-            Self::Restart { who, .. } | Self::Drift { who, .. } => vec![who],
             Self::Cut(groups) => groups.iter().collect(),
             Self::CutOneWay { from, to } => vec![from, to],
-            Self::Heal => vec![],
+            _ => self.who().into_iter().collect(),
         }
     }
 }

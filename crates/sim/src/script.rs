@@ -3,7 +3,7 @@
 use hustings_protocol::{Input, MemberId, Simulated, ViewChange};
 
 use crate::population::Condition;
-use crate::state::{NEVER, ScriptEntry};
+use crate::state::{NEVER, ScriptEntry, State};
 use crate::{Boot, Event, Trace, Verb, World};
 
 impl<P: Simulated, T: Trace<P>> World<P, T> {
@@ -15,83 +15,64 @@ impl<P: Simulated, T: Trace<P>> World<P, T> {
         self.state.script_due = self.state.script.keys().next().map_or(NEVER, |(at, _)| *at);
         match entry {
             ScriptEntry::Verb(verb) => {
-                self.state.record(|| Event::Struck { verb: &verb });
+                let who = verb.who();
+                let members = who.map_or_else(Vec::new, |it| it.resolve(&self.state.people));
+                self.state.record(|| Event::Struck { verb: &verb, members: &members });
                 self.state.interest = None;
                 self.state.skips_ignored_messages &= matches!(verb, Verb::Start(_));
-                self.apply(&verb);
+                self.apply(&verb, members);
                 self.state.reroute();
             }
             ScriptEntry::Notice => self.notice(),
         }
     }
 
-    fn apply(&mut self, verb: &Verb) {
+    /// Applies `verb`, which names `members`.
+    fn apply(&mut self, verb: &Verb, members: Vec<u32>) {
         // A kill forgets the killed member alone, in `State::kill`.
         if !matches!(verb, Verb::Kill(_) | Verb::Start(_)) {
             self.state.seen.forget();
         }
+        let people = &self.state.people;
         match verb {
-            Verb::Start(who) => {
-                for member in who.resolve(&self.state.people) {
-                    self.start(member);
+            Verb::Cut(groups) => {
+                let mut sides = vec![0; self.members.len()];
+                for (side, who) in (1..).zip(groups) {
+                    for member in who.resolve(people) {
+                        sides[member as usize] = side;
+                    }
+                }
+                self.state.people.cut(sides);
+            }
+            Verb::CutOneWay { from, to } => {
+                let (from, to) = (from.resolve(people), to.resolve(people));
+                for (one, other) in from.iter().flat_map(|one| to.iter().map(move |it| (*one, *it)))
+                {
+                    self.state.people.cut_one_way(one, other);
                 }
             }
-            Verb::Kill(who) => {
-                for member in who.resolve(&self.state.people) {
-                    self.state.kill(member);
-                }
-                self.state.expect_notice();
-            }
-            Verb::Leave(who) => {
-                for member in who.resolve(&self.state.people) {
+            Verb::Heal => self.state.people.heal(),
+            _ => {}
+        }
+        for member in members {
+            match verb {
+                Verb::Start(_) => self.start(member),
+                Verb::Kill(_) => self.state.kill(member),
+                Verb::Leave(_) => {
                     if self.state.people.condition(member) == Condition::Up {
                         self.step(member, Input::Leave);
                     }
                     self.state.kill(member);
                 }
-                self.state.expect_notice();
+                Verb::Restart { keep_state, .. } => self.restart(member, *keep_state),
+                Verb::Pause(_) => self.state.pause(member),
+                Verb::Resume(_) => self.resume(member),
+                Verb::Drift { rate, .. } => self.state.drift(member, *rate),
+                Verb::Cut(_) | Verb::CutOneWay { .. } | Verb::Heal => {}
             }
-            Verb::Restart { who, keep_state } => {
-                for member in who.resolve(&self.state.people) {
-                    self.restart(member, *keep_state);
-                }
-            }
-            Verb::Cut(groups) => {
-                let mut sides = vec![0; self.members.len()];
-                for (side, who) in (1..).zip(groups) {
-                    for member in who.resolve(&self.state.people) {
-                        sides[member as usize] = side;
-                    }
-                }
-                self.state.people.cut(sides);
-                self.state.expect_notice();
-            }
-            Verb::CutOneWay { from, to } => {
-                for one in from.resolve(&self.state.people) {
-                    for other in to.resolve(&self.state.people) {
-                        self.state.people.cut_one_way(one, other);
-                    }
-                }
-            }
-            Verb::Heal => {
-                self.state.people.heal();
-                self.state.expect_notice();
-            }
-            Verb::Pause(who) => {
-                for member in who.resolve(&self.state.people) {
-                    self.state.pause(member);
-                }
-            }
-            Verb::Resume(who) => {
-                for member in who.resolve(&self.state.people) {
-                    self.resume(member);
-                }
-            }
-            Verb::Drift { who, rate } => {
-                for member in who.resolve(&self.state.people) {
-                    self.state.drift(member, *rate);
-                }
-            }
+        }
+        if matches!(verb, Verb::Kill(_) | Verb::Leave(_) | Verb::Cut(_) | Verb::Heal) {
+            self.state.expect_notice();
         }
     }
 
@@ -114,25 +95,18 @@ impl<P: Simulated, T: Trace<P>> World<P, T> {
             return;
         }
         self.state.people.set_condition(member, Condition::Up);
-        let (due, rest) = std::mem::take(&mut self.state.overdue)
-            .into_iter()
-            .partition::<Vec<_>, _>(|which| which.member == member);
-        self.state.overdue = rest;
-        let (arrived, rest) = std::mem::take(&mut self.state.held)
-            .into_iter()
-            .partition::<Vec<_>, _>(|flight| flight.to == member);
-        self.state.held = rest;
-        let (deferred_view_changes, rest) = std::mem::take(&mut self.state.deferred_view_changes)
-            .into_iter()
-            .partition::<Vec<_>, _>(|(observer, _)| *observer == member);
-        self.state.deferred_view_changes = rest;
+        let State { overdue, held, deferred_view_changes, .. } = &mut self.state;
+        let due: Vec<_> = overdue.extract_if(.., |which| which.member == member).collect();
+        let arrived: Vec<_> = held.extract_if(.., |flight| flight.to == member).collect();
+        let missed = deferred_view_changes.extract_if(.., |(observer, _)| *observer == member);
+        let missed: Vec<_> = missed.collect();
         // As after SIGCONT, the process first reads the messages that wait in the socket. Then its
         // late timers expire, unless such a message stopped or re-armed them. The view
         // already shows the changes that the member missed, so their inputs come first.
         for which in due {
             self.state.timers.arm(which, self.state.now, self.state.now);
         }
-        for (member, subject) in deferred_view_changes {
+        for (member, subject) in missed {
             self.notify_view_change(member, subject);
         }
         for flight in arrived {

@@ -13,12 +13,12 @@ const MOST: usize = 8;
 /// The recent multicasts, each with the members that have seen it.
 #[derive(Debug)]
 pub(crate) struct Seen<M> {
-    words: VecDeque<(M, Hearers)>,
+    words: VecDeque<(M, MemberSet)>,
 }
 
-/// The members that have seen a message.
+/// A set of members: one bit for each.
 #[derive(Debug)]
-pub(crate) struct Hearers(Vec<u64>);
+pub(crate) struct MemberSet(Vec<u64>);
 
 impl<M> Seen<M> {
     pub(crate) fn new() -> Self {
@@ -39,16 +39,16 @@ impl<M> Seen<M> {
 
     /// Takes out the set of members that have seen a message of which this one is a duplicate.
     /// Returns the empty set if there is no such message.
-    pub(crate) fn take(&mut self, members: usize, is_duplicate: impl Fn(&M) -> bool) -> Hearers {
+    pub(crate) fn take(&mut self, members: usize, is_duplicate: impl Fn(&M) -> bool) -> MemberSet {
         let place = self.words.iter().position(|(word, _)| is_duplicate(word));
         match place.and_then(|place| self.words.remove(place)) {
             Some((_, heard)) => heard,
-            None => Hearers(vec![0; members.div_ceil(64)]),
+            None => MemberSet::empty(members),
         }
     }
 
     /// Remembers the members that have now seen `message`.
-    pub(crate) fn keep(&mut self, message: M, heard: Hearers) {
+    pub(crate) fn keep(&mut self, message: M, heard: MemberSet) {
         if self.words.len() == MOST {
             self.words.pop_front();
         }
@@ -56,11 +56,22 @@ impl<M> Seen<M> {
     }
 }
 
-impl Hearers {
-    /// The members among the 64 from `first` on that have not seen the message, as bits. `first` is
-    /// a multiple of 64; bits from `count` on are zero.
+impl MemberSet {
+    /// The empty set in a group of `members`.
+    pub(crate) fn empty(members: usize) -> Self {
+        Self(vec![0; members.div_ceil(64)])
+    }
+
     #[inline]
-    pub(crate) fn not_seen(&self, first: u32, count: u32) -> u64 {
+    pub(crate) fn has(&self, member: u32) -> bool {
+        let bits = self.0.get(member as usize / 64);
+        bits.is_some_and(|bits| bits >> (member % 64) & 1 == 1)
+    }
+
+    /// The members among the 64 from `first` on that are not in the set, as bits. `first` is a
+    /// multiple of 64; bits from `count` on are zero.
+    #[inline]
+    pub(crate) fn lacks(&self, first: u32, count: u32) -> u64 {
         let heard = self.0.get(first as usize / 64).copied();
         let some = match count - first {
             rest if rest < 64 => (1 << rest) - 1,

@@ -72,6 +72,8 @@ pub enum Event<'a, P: Protocol> {
     Struck {
         /// The verb.
         verb: &'a Verb,
+        /// The members that it applies to. Empty for cuts.
+        members: &'a [u32],
     },
 }
 
@@ -148,7 +150,7 @@ where
             Event::Expired { member, timer } => Line::timer(at, id(member), timer),
             Event::ViewChanged { member, change } => Line::view(at, id(member), change),
             Event::Reported { member, outcome } => Line::outcome(at, id(member), outcome),
-            Event::Struck { verb } => Line::scenario(at, verb.to_string()),
+            Event::Struck { verb, .. } => Line::scenario(at, verb.to_string()),
         };
         self.write(&line);
     }

@@ -7,9 +7,9 @@ mod tallies;
 
 use std::io::{self, Write};
 
-use hustings_protocol::{Duration, Instant, Priority, Simulated};
+use hustings_protocol::{Duration, Instant, Priority};
 
-use crate::elections::{AccountOf, Election, Observer};
+use crate::elections::{AccountOf, Election, Extent, Observer};
 use crate::measure::{Account, Interruption, Metric, Study};
 use crate::{
     Conditions, Detection, Halt, JsonLines, Memory, Scenario, Seeds, Setup, Summary, Trace, Verb,
@@ -120,7 +120,7 @@ impl<E: Election> Study for Trial<E> {
 pub fn time_needed<E: Election>(election: &E, script: &Scenario) -> Duration {
     let times = script.lines().iter().map(|(at, _)| *at);
     let last = times.max().unwrap_or(Instant::START) - Instant::START;
-    last + election.long_enough()
+    last + election.extent().long_enough
 }
 
 impl<E: Election> Trial<E> {
@@ -228,13 +228,9 @@ impl<E: Election> Trial<E> {
 
     /// Returns the random faults, ordered by time.
     fn faults_in_order(&self, seeds: Seeds) -> Vec<(Instant, RandomFault)> {
-        let crashes = conditions::crashes(
-            self.election.members(),
-            self.conditions.crash,
-            self.election.round(),
-            self.limit,
-            seeds,
-        );
+        let Extent { members, round, .. } = self.election.extent();
+        let crash = self.conditions.crash;
+        let crashes = conditions::crashes(members, crash, round, self.limit, seeds);
         let crashes = crashes.lines().iter().cloned();
         let churn_events = self.election.churn().events(self.limit, seeds).into_iter();
         let mut faults_in_order: Vec<(Instant, RandomFault)> = crashes
@@ -260,12 +256,6 @@ impl<E: Election> Trial<E> {
         }
     }
 
-    /// Returns the time between two checks of a run.
-    fn stretch(&self) -> Duration {
-        let delays = self.conditions.mean_delay() * DELAYS_BETWEEN_LOOKS;
-        delays.max(self.election.pace())
-    }
-
     /// Runs until `limit` and checks the world at intervals. Returns the reason if the run ended
     /// before.
     fn run_until<T: Trace<E::Protocol>>(
@@ -275,8 +265,9 @@ impl<E: Election> Trial<E> {
         is_over: &impl Fn(&T) -> bool,
         interruption: &Interruption,
     ) -> Option<End> {
-        let stretch = self.stretch();
-        let mut sent = messages(world);
+        let Extent { pace, flood, .. } = self.election.extent();
+        let stretch = pace.max(self.conditions.mean_delay() * DELAYS_BETWEEN_LOOKS);
+        let mut sent = world.tally().sent();
         while world.now() < limit {
             let halt = world.run_until(limit.min(world.now() + stretch));
             if halt == Halt::Quiet {
@@ -288,17 +279,11 @@ impl<E: Election> Trial<E> {
             if is_over(world.trace()) {
                 return Some(End::Decided);
             }
-            let sent_before = std::mem::replace(&mut sent, messages(world));
-            if sent - sent_before > self.election.flood() {
+            let sent_before = std::mem::replace(&mut sent, world.tally().sent());
+            if sent - sent_before > flood {
                 return Some(End::Flooded);
             }
         }
         None
     }
-}
-
-/// Returns the number of messages that were sent up to now.
-fn messages<P: Simulated, T: Trace<P>>(world: &World<P, T>) -> u64 {
-    let tally = world.tally();
-    tally.unicasts.iter().chain(&tally.multicasts).sum()
 }

@@ -12,7 +12,7 @@ use hustings_protocol::wagner::leader::Leader;
 use hustings_protocol::wagner::{Config, Ring, Wagner};
 use hustings_protocol::{Duration, Instant, MemberId, Priority};
 
-use crate::{Delay, Detection, Halt, Network, Scratch, Seeds, Setup, Silent, Trace, World};
+use crate::{Detection, Halt, Network, Scratch, Seeds, Setup, Silent, Trace, World};
 
 /// The parameters of one draw.
 #[derive(Debug, Clone)]
@@ -125,10 +125,7 @@ fn world<T: Trace<Seat>>(
 ) -> World<Seat, T> {
     let setup = Setup {
         priorities: vec![Priority(0); trial.members as usize],
-        network: Network {
-            unicast_loss: trial.loss,
-            ..Network::perfect(Delay::Constant(trial.hop))
-        },
+        network: Network::lossy(trial.hop, trial.loss, 0.0),
         detection: Detection::Never,
         view: 1.0,
     };

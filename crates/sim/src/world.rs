@@ -61,6 +61,13 @@ pub struct Tally {
     pub rounds: u32,
 }
 
+impl Tally {
+    /// The number of all messages sent.
+    pub fn sent(&self) -> u64 {
+        self.unicasts.iter().chain(&self.multicasts).sum()
+    }
+}
+
 /// The memory of a world that has ended. Allocating the memory of a million members and messages
 /// anew in every run would take longer than the run.
 pub struct Scratch<P: Simulated> {

@@ -8,12 +8,14 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use hustings_protocol::announce::{Config, Criterion, Listen, Wake};
+use hustings_protocol::announce::{Announce, Config, Criterion, Listen, Wake};
 use hustings_protocol::{Duration, Instant, announce_listen, suppression};
 use hustings_sim::announcing::{self, Perturbation};
-use hustings_sim::convergence::Watch;
+use hustings_sim::convergence::{Expected, Watch};
 use hustings_sim::statistics::{Kind, Sample};
-use hustings_sim::{Delay, LossModel, Network, Seeds, Stream, monte_carlo};
+use hustings_sim::{
+    Boot, Delay, Detection, LossModel, Network, Seeds, Setup, Stream, Verb, Who, World, monte_carlo,
+};
 use rand_core::Rng;
 use serde_json::Value;
 
@@ -181,10 +183,31 @@ fn false_departures(params: &Value) -> Sample {
     let mut sample = Sample::new(Kind::Number);
     each_run(
         RUNS,
-        |seeds| announcing::false_departure(config, network, span, seeds),
+        |seeds| false_departure(config, network, span, seeds),
         |missed| sample.add(missed.expect("it is missed before long").as_secs_f64()),
     );
     sample
+}
+
+/// The duration for which a member of a settled group of two falsely considers its leader gone:
+/// from the first time after `at` until it hears the leader again. `None` if that does not happen
+/// by `limit`.
+fn false_departure(
+    config: Config,
+    network: Network,
+    (at, limit): (Instant, Instant),
+    seeds: Seeds,
+) -> Option<Duration> {
+    let priorities = announcing::priorities(2);
+    let setup = Setup { priorities, network, detection: Detection::Never, view: 1.0 };
+    let watch = Watch::new(2, Expected::Member(1));
+    let make = |boot: Boot<Announce>| Announce::new(boot.saved);
+    let mut world = World::traced(setup, config, seeds, watch, make);
+    world.schedule(Instant::START, Verb::Start(Who::All));
+    world.run_until(limit);
+    let spans = world.trace().agreement().disagreements();
+    let missed = spans.iter().find(|(begin, _)| *begin > at)?;
+    Some(missed.1 - missed.0)
 }
 
 fn each_run<R: Send>(runs: u64, one: impl Fn(Seeds) -> R + Sync, mut take: impl FnMut(R) + Send) {

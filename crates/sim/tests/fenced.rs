@@ -1,8 +1,13 @@
 //! Probabilistic elections with tenure: at most one member holds tenure, however elections end, and
 //! the cost does not grow with the group.
 
+#[path = "../examples/reign/fenced.rs"]
+mod fenced;
+#[path = "../examples/reign/lease_soak.rs"]
+mod lease_soak;
+
 use hustings_sim::Seeds;
-use hustings_sim::fenced::{Crashes, Voters, lease_soak};
+use lease_soak::{Crashes, Voters, lease_soak};
 
 #[test]
 fn at_most_one_member_holds_tenure() {

@@ -234,18 +234,15 @@ fn spawn(
 ) -> Result<LeaseClient, String> {
     match store {
         #[cfg(feature = "etcd")]
-        StoreKind::Etcd { endpoints, login, ca } => {
-            use crate::authority::etcd::{Etcd, EtcdConfig, Login};
-            let login = login.clone().map(|(user, password)| Login { user, password });
-            let config = EtcdConfig { endpoints: endpoints.clone(), login, ca: ca.clone() };
-            let store = Etcd::new(config, &terms).map_err(|error| error.to_string())?;
+        StoreKind::Etcd(config) => {
+            use crate::authority::etcd::Etcd;
+            let store = Etcd::new(config.clone(), &terms).map_err(|error| error.to_string())?;
             Ok(LeaseClient::spawn(store, terms, fence_log, group, on_lease))
         }
         #[cfg(feature = "postgres")]
         StoreKind::Postgres { url } => {
-            use crate::authority::postgres::{Postgres, PostgresConfig};
-            let config = PostgresConfig { url: url.clone() };
-            let store = Postgres::new(&config, &terms).map_err(|error| error.to_string())?;
+            use crate::authority::postgres::Postgres;
+            let store = Postgres::new(url, &terms).map_err(|error| error.to_string())?;
             Ok(LeaseClient::spawn(store, terms, fence_log, group, on_lease))
         }
         #[cfg(not(all(feature = "etcd", feature = "postgres")))]

@@ -226,8 +226,8 @@ fn check_view(group: &GroupConfig) -> Result<(), Misuse> {
 /// Checks the addresses of a store. They may hold passwords, so errors do not show them.
 fn check_addresses(store: &StoreKind) -> Result<(), Misuse> {
     match store {
-        StoreKind::Etcd { endpoints, .. } => {
-            let checked = endpoints.iter().try_for_each(|it| values::endpoint(it).map(drop));
+        StoreKind::Etcd(etcd) => {
+            let checked = etcd.endpoints.iter().try_for_each(|it| values::endpoint(it).map(drop));
             checked.map_err(|what| ("name", format!("etcd {what}")))
         }
         StoreKind::Postgres { url } => {

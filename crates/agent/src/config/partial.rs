@@ -20,6 +20,7 @@ use super::{
     AgentConfig, AgentConfigError, AuthorityConfig, GroupConfig, HTTP, PORT, ProtocolConfig,
     QuorumConfig, StoreConfig, StoreKind, default_interface, default_multicast,
 };
+use crate::authority::config::EtcdConfig;
 use crate::authority::era;
 use crate::council::{CouncilPart, MOST_CLASSES};
 use crate::seal::Key;
@@ -280,7 +281,8 @@ impl GroupFields {
             }
             return Ok(AuthorityConfig::Quorum(QuorumConfig { voters, ttl, state }));
         } else if let Some(endpoints) = value(&self.etcd) {
-            StoreKind::Etcd { endpoints, login: value(&self.etcd_user), ca: value(&self.etcd_ca) }
+            let (login, ca) = (value(&self.etcd_user), value(&self.etcd_ca));
+            StoreKind::Etcd(EtcdConfig { endpoints, login, ca })
         } else {
             StoreKind::Postgres { url: value(&self.postgres).unwrap_or_default() }
         };

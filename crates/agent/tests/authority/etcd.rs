@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use hustings_agent::authority::etcd::{Etcd, EtcdConfig, Login};
+use hustings_agent::authority::config::EtcdConfig;
+use hustings_agent::authority::etcd::Etcd;
 use hustings_agent::authority::store::{Store, StoreError};
 use hustings_agent::authority::{Request, StoreTerms};
 use hustings_agent::clock;
@@ -360,8 +361,7 @@ async fn etcd_refusals_quote_the_server_and_name_a_remedy() {
     house.etcdctl(&["role", "add", "root"]).await;
     house.etcdctl(&["user", "grant-role", "root", "root"]).await;
     house.etcdctl(&["user", "add", "guest:secret"]).await;
-    let login =
-        |user: &str, password: &str| Login { user: user.to_owned(), password: password.to_owned() };
+    let login = |user: &str, password: &str| (user.to_owned(), password.to_owned());
     let store = |login| {
         let config = EtcdConfig { endpoints: vec![address(house.port())], login, ca: None };
         Etcd::new(config, &terms("g", "anna", 0)).unwrap()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hustings_agent::authority::StoreTerms;
-use hustings_agent::authority::postgres::{Postgres, PostgresConfig, SCHEMA};
+use hustings_agent::authority::postgres::{Postgres, SCHEMA};
 use hustings_agent::authority::store::{Store, StoreError};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
@@ -74,8 +74,7 @@ impl House for PostgresHouse {
     }
 
     fn store(&self, terms: &StoreTerms, port: u16) -> impl Store + use<> {
-        let url = Self::url(port);
-        Postgres::new(&PostgresConfig { url }, terms).unwrap()
+        Postgres::new(&Self::url(port), terms).unwrap()
     }
 
     fn setting(&self) -> String {
@@ -173,7 +172,7 @@ async fn two_postgres_servers_with_equal_setup_have_distinct_identities() {
 fn encrypted_connection_is_refused_with_a_remedy() {
     for (mode, what) in [("require", "a tunnel"), ("verify-full", "without sslmode")] {
         let url = format!("postgresql://hustings@db.example/postgres?sslmode={mode}");
-        let refused = Postgres::new(&PostgresConfig { url }, &terms("g", "anna", 0));
+        let refused = Postgres::new(&url, &terms("g", "anna", 0));
         let why = refused.err().expect("it is refused").to_string();
         assert!(why.contains("sslmode") && why.contains(what), "{why}");
     }
@@ -394,8 +393,7 @@ async fn postgres_refusals_quote_the_server_and_name_a_remedy() {
     let port = house.port();
     let refused = async |user: &str, database: &str| {
         let url = format!("postgresql://{user}@127.0.0.1:{port}/{database}");
-        let config = PostgresConfig { url };
-        let mut store = Postgres::new(&config, &terms("g", "anna", 0)).unwrap();
+        let mut store = Postgres::new(&url, &terms("g", "anna", 0)).unwrap();
         let answer = tokio::time::timeout(PATIENCE, store.acquire()).await;
         refusal(answer.expect("it answers").unwrap_err())
     };
@@ -450,8 +448,7 @@ async fn missing_or_wrong_password_is_a_refusal() {
     let port = house.port();
     let acquired = async |login: &str| {
         let url = format!("postgresql://{login}@127.0.0.1:{port}/postgres");
-        let config = PostgresConfig { url };
-        let mut store = Postgres::new(&config, &terms("g", "anna", 0)).unwrap();
+        let mut store = Postgres::new(&url, &terms("g", "anna", 0)).unwrap();
         // The server may still be starting.
         loop {
             match store.acquire().await {

@@ -17,12 +17,12 @@ use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
-use super::Login;
 use super::messages::{
-    AuthenticateRequest, AuthenticateResponse, LeaseGrantRequest, LeaseGrantResponse,
-    LeaseKeepAliveRequest, LeaseKeepAliveResponse, LeaseRevokeRequest, LeaseRevokeResponse,
-    RangeRequest, RangeResponse, TxnRequest, TxnResponse, WatchRequest, WatchResponse,
+    AuthenticateRequest, AuthenticateResponse, LeaseGrantRequest, LeaseKeepAliveRequest,
+    LeaseRevokeRequest, LeaseTtl, RangeRequest, RangeResponse, TxnRequest, TxnResponse,
+    WatchRequest, WatchResponse,
 };
+use crate::store::StoreError;
 
 /// A request of one of etcd's calls.
 pub(super) trait EtcdRequest: Message + Clone + 'static {
@@ -31,39 +31,24 @@ pub(super) trait EtcdRequest: Message + Clone + 'static {
     type Answer: Message + Default + 'static;
 }
 
-impl EtcdRequest for RangeRequest {
-    const PATH: &'static str = "/etcdserverpb.KV/Range";
-    type Answer = RangeResponse;
+/// Each call of etcd: its request, its path, and its answer.
+macro_rules! calls {
+    ($($request:ty, $path:literal, $answer:ty;)*) => {
+        $(impl EtcdRequest for $request {
+            const PATH: &'static str = concat!("/etcdserverpb.", $path);
+            type Answer = $answer;
+        })*
+    };
 }
 
-impl EtcdRequest for TxnRequest {
-    const PATH: &'static str = "/etcdserverpb.KV/Txn";
-    type Answer = TxnResponse;
-}
-
-impl EtcdRequest for LeaseGrantRequest {
-    const PATH: &'static str = "/etcdserverpb.Lease/LeaseGrant";
-    type Answer = LeaseGrantResponse;
-}
-
-impl EtcdRequest for LeaseRevokeRequest {
-    const PATH: &'static str = "/etcdserverpb.Lease/LeaseRevoke";
-    type Answer = LeaseRevokeResponse;
-}
-
-impl EtcdRequest for LeaseKeepAliveRequest {
-    const PATH: &'static str = "/etcdserverpb.Lease/LeaseKeepAlive";
-    type Answer = LeaseKeepAliveResponse;
-}
-
-impl EtcdRequest for WatchRequest {
-    const PATH: &'static str = "/etcdserverpb.Watch/Watch";
-    type Answer = WatchResponse;
-}
-
-impl EtcdRequest for AuthenticateRequest {
-    const PATH: &'static str = "/etcdserverpb.Auth/Authenticate";
-    type Answer = AuthenticateResponse;
+calls! {
+    RangeRequest, "KV/Range", RangeResponse;
+    TxnRequest, "KV/Txn", TxnResponse;
+    LeaseGrantRequest, "Lease/LeaseGrant", LeaseTtl;
+    LeaseRevokeRequest, "Lease/LeaseRevoke", ();
+    LeaseKeepAliveRequest, "Lease/LeaseKeepAlive", LeaseTtl;
+    WatchRequest, "Watch/Watch", WatchResponse;
+    AuthenticateRequest, "Auth/Authenticate", AuthenticateResponse;
 }
 
 /// The metadata key with which a client asks a server without a leader to refuse a request.
@@ -78,11 +63,21 @@ pub(super) enum CallError {
     Status(Status),
     /// The call could not be made.
     Other(String),
+    /// etcd closed the stream, or does not answer as etcd does.
+    BrokenOff,
+    /// etcd answered, and the store must not do what the member asked.
+    Denied(StoreError),
 }
 
 impl From<Status> for CallError {
     fn from(status: Status) -> Self {
         Self::Status(status)
+    }
+}
+
+impl From<StoreError> for CallError {
+    fn from(denied: StoreError) -> Self {
+        Self::Denied(denied)
     }
 }
 
@@ -98,16 +93,17 @@ impl<R: EtcdRequest> CallStream<R> {
         sent.map_err(|_| CallError::Other("the stream has ended".to_owned()))
     }
 
-    /// Returns the next answer, or `None` if the server has ended the stream.
-    pub(super) async fn next(&mut self) -> Result<Option<R::Answer>, CallError> {
-        Ok(self.answers.message().await?)
+    /// Returns the next answer.
+    pub(super) async fn next(&mut self) -> Result<R::Answer, CallError> {
+        self.answers.message().await?.ok_or(CallError::BrokenOff)
     }
 }
 
 /// A connection to one endpoint, and a login there.
 pub(super) struct EtcdClient {
     grpc: Grpc<Channel>,
-    login: Option<Login>,
+    /// The name and the password.
+    login: Option<(String, String)>,
     token: Option<AsciiMetadataValue>,
 }
 
@@ -116,7 +112,7 @@ impl EtcdClient {
     pub(super) async fn connect(
         url: &str,
         tls: Option<&ClientTlsConfig>,
-        login: Option<&Login>,
+        login: Option<&(String, String)>,
     ) -> Result<Self, CallError> {
         let channel = endpoint(url, tls)?.connect_lazy();
         let mut client = Self { grpc: Grpc::new(channel), login: login.cloned(), token: None };
@@ -125,11 +121,11 @@ impl EtcdClient {
     }
 
     async fn log_in(&mut self) -> Result<(), CallError> {
-        let Some(Login { user, password }) = self.login.clone() else {
+        let Some((name, password)) = self.login.clone() else {
             return Ok(());
         };
         self.token = None;
-        let request = AuthenticateRequest { name: user, password };
+        let request = AuthenticateRequest { name, password };
         let token = self.call_once(request).await?.token.parse();
         let token = token.map_err(|error| CallError::Other(format!("invalid token: {error}")))?;
         self.token = Some(token);

@@ -75,8 +75,7 @@ pub(super) struct RequestOp {
 
 impl RequestOp {
     pub(super) fn get(key: &str) -> Self {
-        let request_range = Some(RangeRequest { key: key.into() });
-        Self { request_range, request_put: None }
+        Self { request_range: Some(RangeRequest { key: key.into() }), request_put: None }
     }
 
     /// Writes a key that lasts until it is deleted.
@@ -85,10 +84,8 @@ impl RequestOp {
     }
 
     pub(super) fn put_with_lease(key: &str, value: &str, lease: i64) -> Self {
-        Self {
-            request_range: None,
-            request_put: Some(PutRequest { key: key.into(), value: value.into(), lease }),
-        }
+        let put = PutRequest { key: key.into(), value: value.into(), lease };
+        Self { request_range: None, request_put: Some(put) }
     }
 }
 
@@ -115,22 +112,14 @@ pub(super) struct Compare {
 impl Compare {
     /// The key was created at this revision; zero: the key is not there.
     pub(super) fn created_at(key: &str, revision: i64) -> Self {
-        Self {
-            target: COMPARE_CREATE,
-            key: key.into(),
-            create_revision: Some(revision),
-            mod_revision: None,
-        }
+        let (target, key) = (COMPARE_CREATE, key.into());
+        Self { target, key, create_revision: Some(revision), mod_revision: None }
     }
 
     /// The key was last written at this revision; zero: the key is not there.
     pub(super) fn written_at(key: &str, revision: i64) -> Self {
-        Self {
-            target: COMPARE_MOD,
-            key: key.into(),
-            create_revision: None,
-            mod_revision: Some(revision),
-        }
+        let (target, key) = (COMPARE_MOD, key.into());
+        Self { target, key, create_revision: None, mod_revision: Some(revision) }
     }
 }
 
@@ -163,9 +152,10 @@ pub(super) struct LeaseGrantRequest {
     pub(super) id: i64,
 }
 
+/// The answer to a request to grant a lease or to keep it alive.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct LeaseGrantResponse {
-    /// In seconds.
+pub(super) struct LeaseTtl {
+    /// In seconds. Zero if the lease has ended.
     #[prost(int64, tag = "3")]
     pub(super) ttl: i64,
 }
@@ -177,19 +167,9 @@ pub(super) struct LeaseRevokeRequest {
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct LeaseRevokeResponse {}
-
-#[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct LeaseKeepAliveRequest {
     #[prost(int64, tag = "1")]
     pub(super) id: i64,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct LeaseKeepAliveResponse {
-    /// In seconds. Zero if the lease has ended.
-    #[prost(int64, tag = "3")]
-    pub(super) ttl: i64,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -201,13 +181,8 @@ pub(super) struct WatchRequest {
 impl WatchRequest {
     /// Watches one key for being deleted, from a revision on.
     pub(super) fn deletes_of(key: &str, start_revision: i64) -> Self {
-        Self {
-            create_request: Some(WatchCreateRequest {
-                key: key.into(),
-                start_revision,
-                filters: vec![NO_PUT],
-            }),
-        }
+        let (key, filters) = (key.into(), vec![NO_PUT]);
+        Self { create_request: Some(WatchCreateRequest { key, start_revision, filters }) }
     }
 }
 
@@ -327,9 +302,9 @@ mod tests {
         let answer: WatchResponse =
             received("0a05080118ac0210031801200128093201635a09080112050a016b1806");
         assert!(answer.canceled && answer.has_delete());
-        let granted: LeaseGrantResponse = received("0a02180310ac021802220165");
+        let granted: LeaseTtl = received("0a02180310ac021802220165");
         assert_eq!(granted.ttl, 2);
-        let kept: LeaseKeepAliveResponse = received("0a02180310ac021802");
+        let kept: LeaseTtl = received("0a02180310ac021802");
         assert_eq!(kept.ttl, 2);
         let login: AuthenticateResponse = received("0a021803120174");
         assert_eq!(login.token, "t");

@@ -49,14 +49,14 @@ struct Leftover {
 
 pub(super) struct LeaseMachine {
     clock: fn() -> Instant,
-    terms: StoreTerms,
+    pub(super) terms: StoreTerms,
     rng: Xoshiro256PlusPlus,
     shown: watch::Sender<Option<Held>>,
     events: (usize, LeaseEvents),
     is_nominated: bool,
     is_healthy: bool,
     /// True if the client's handle was dropped.
-    is_left: bool,
+    pub(super) is_left: bool,
     tenure: Option<Held>,
     /// The time of the next renewal.
     renew_at: Instant,
@@ -87,7 +87,7 @@ pub(super) struct LeaseMachine {
     /// True if the store reported another identity to this process than to an earlier one. It is
     /// another store, or has lost all its state.
     is_replaced: bool,
-    persist_retry: PersistRetry,
+    pub(super) persist_retry: PersistRetry,
     /// The last refusal reported. Each one is reported once.
     refusal: Option<String>,
 }
@@ -138,18 +138,10 @@ impl LeaseMachine {
         (self.clock)()
     }
 
-    pub(super) fn answer_within(&self) -> Duration {
-        self.terms.answer_within
-    }
-
     /// Returns the time at which a renewal that begins at `read_at` is too late.
     pub(super) fn renewed_by(&self, read_at: Instant) -> Instant {
         let answered_by = read_at + self.terms.answer_within;
         self.tenure.map_or(answered_by, |held| answered_by.min(held.until))
-    }
-
-    pub(super) fn is_left(&self) -> bool {
-        self.is_left
     }
 
     fn campaigns(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Tests of a lease client with a store that answers late, twice, or with an old value.
 
+mod fake;
 mod fence_log;
 mod set_back;
 
@@ -10,11 +11,11 @@ use std::time::Duration as StdDuration;
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::mpsc;
 
-use super::fake::{FakeStore, clock, sleep_machine};
 use super::{Heard, LeaseClient};
 use crate::{
     Fence, FenceLog, Held, LeaseEvent, LeaseWatch, Request, Seen, StoreTag, StoreTerms, era,
 };
+use fake::{FakeStore, clock, sleep_machine};
 
 const TTL: StdDuration = StdDuration::from_secs(10);
 const ANSWER_WITHIN: StdDuration = StdDuration::from_secs(2);

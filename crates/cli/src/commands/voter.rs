@@ -411,13 +411,13 @@ fn in_words(error: &VoterError) -> String {
         return error.to_string();
     };
     let (path, why) = match file {
-        OpenError::Missing { path } => (
+        OpenError::Missing(path) => (
             path,
             "no such file: this voter was never initialised, or its disk was lost: `hustings voter \
              init --help` tells what to do in each case"
                 .to_owned(),
         ),
-        OpenError::InUse { path } => (
+        OpenError::InUse(path) => (
             path,
             "the file is in use: stop the agent of this member first, or the other process that \
              has it open"

@@ -99,7 +99,8 @@ impl StartOptions {
                 "--initiators {count} is more than --members {members}: choose from 1 to {members}, or all"
             ))),
             initiators => {
-                let circle = Circle::new(members, initiators, self.order, &setup.conditions);
+                let lap = setup.conditions.mean_delay() * u64::from(members);
+                let circle = Circle { members, initiators, order: self.order, lap };
                 Ok(RingElection { rule, circle, fault_rules })
             }
         }

@@ -20,7 +20,7 @@ use crate::connect::Connector;
 use crate::link::{Broken, Ends, Link, Meter};
 use crate::participant::NoDraw;
 use crate::rendezvous::Rendezvous;
-use crate::ring_driver::{OsRandomness, RingDriver};
+use crate::ring_driver::{RingDriver, os_randomness};
 use crate::signed::{Conclusion, Frame, NumberedMessage, SignedMessage, Statement, Verdict};
 use crate::status::{DrawStatus, State};
 use crate::table::{Table, conclusions, leader};
@@ -49,7 +49,8 @@ async fn sit(table: &Table, place: usize, listener: tokio::net::TcpListener) -> 
     let Ok(gathered) = rendezvous.gather(&mut connect).await else {
         panic!("the draw has begun without m{place}");
     };
-    let ring_driver = RingDriver::new(Wagner::new(), &ends.ring, ends.place, OsRandomness);
+    let randomness = Box::new(os_randomness);
+    let ring_driver = RingDriver::new(Wagner::new(), &ends.ring, ends.place, randomness);
     let transcript = Transcript::create(&participant.transcript).unwrap();
     let session = Session::new(ends, gathered, ring_driver, transcript, connect.herald());
     (session, status)

@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 
 use hustings_protocol::Instant;
 use hustings_protocol::wagner::Wagner;
+use hustings_protocol::wagner::fault::Side;
 
 use super::reading::Reading;
 use crate::ring::Ring;
-use crate::ring_driver::{Effect, Honest, NoRandomness, Randomness, RingDriver};
+use crate::ring_driver::{Effect, NoRandomness, RingDriver};
 use crate::signed::Verdict;
 use crate::status::show;
 use crate::transcript::Entry;
-use hustings_protocol::wagner::fault::Side;
 
 /// Checks that the holder did what an honest member does.
 ///
@@ -31,19 +31,16 @@ pub(super) fn active(ring: &Ring, reading: &Reading) -> Option<Vec<u32>> {
 }
 
 fn replay<'r>(ring: &'r Ring, reading: &Reading) -> Result<Replay<'r>, String> {
-    let chance = reading.entries.iter().filter_map(|entry| match entry {
+    let words = reading.entries.iter().filter_map(|entry| match entry {
         Entry::Drew { word, salt } => Some((u64::from_be_bytes(word.0), salt.0)),
         _ => None,
     });
+    let mut words = words.collect::<Vec<_>>().into_iter();
+    let recorded = Box::new(move || words.next());
     let mut replay = Replay {
         ring,
         place: reading.place,
-        ring_driver: RingDriver::new(
-            Wagner::new(),
-            ring,
-            reading.place,
-            Recorded(chance.collect()),
-        ),
+        ring_driver: RingDriver::new(Wagner::new(), ring, reading.place, recorded),
         due: VecDeque::new(),
         sent_left: 0,
         verdict: None,
@@ -59,7 +56,7 @@ fn replay<'r>(ring: &'r Ring, reading: &Reading) -> Result<Replay<'r>, String> {
 struct Replay<'r> {
     ring: &'r Ring,
     place: u32,
-    ring_driver: Honest<Recorded>,
+    ring_driver: RingDriver<Wagner>,
     /// The effects of an honest member that the transcript has not shown yet.
     due: VecDeque<Effect>,
     sent_left: u64,
@@ -72,51 +69,25 @@ impl Replay<'_> {
         match entry {
             // A time stamp is the holder's claim: nothing follows from it.
             Entry::Transcript(_) | Entry::Met(_) | Entry::Broken { .. } | Entry::Clock(_) => Ok(()),
-            Entry::Began => {
-                self.settle()?;
-                let done = self.ring_driver.start(now);
-                self.expect(done)
-            }
+            Entry::Began => self.step(|driver| driver.start(now)),
             Entry::Heard { side, signed } => {
-                self.settle()?;
-                let done = self.ring_driver.receive(now, *side, signed.message);
-                self.expect(done)
+                self.step(|driver| driver.receive(now, *side, signed.message))
             }
             Entry::Silence => {
                 self.settle()?;
                 if self.ring_driver.due().is_none() {
                     return Err("it complains of silence although no answer was due".to_owned());
                 }
-                let done = self.ring_driver.time_out(now);
-                self.expect(done)
+                self.step(|driver| driver.time_out(now))
             }
-            Entry::Withdrew => {
-                self.settle()?;
-                let done = self.ring_driver.leave(now);
-                self.expect(done)
+            Entry::Withdrew => self.step(|driver| driver.leave(now)),
+            Entry::Drew { word, salt } => {
+                self.did("flipped a coin", Some(&Effect::Drew { word: *word, salt: *salt }))
             }
-            Entry::Drew { word, salt } => match self.due.pop_front() {
-                Some(Effect::Drew { word: w, salt: s }) if (w, s) == (*word, *salt) => Ok(()),
-                other => Err(format!(
-                    "it flipped a coin where an honest member {}",
-                    self.in_words(other.as_ref())
-                )),
-            },
             Entry::Sent { side, message } => {
-                let honest = self.due.pop_front();
-                if *side == Side::Left {
-                    self.sent_left += 1;
-                }
-                let sends = Effect::Send { side: *side, message: *message };
-                match honest {
-                    Some(effect) if effect == sends => Ok(()),
-                    other => Err(format!(
-                        "it sent {} to {} where an honest member {}",
-                        show(*message),
-                        self.neighbour(*side),
-                        self.in_words(other.as_ref())
-                    )),
-                }
+                self.sent_left += u64::from(*side == Side::Left);
+                let what = format!("sent {} to {}", show(*message), self.neighbour(*side));
+                self.did(&what, Some(&Effect::Send { side: *side, message: *message }))
             }
             Entry::Statement(statement) if statement.place == self.place => {
                 self.settle()?;
@@ -129,9 +100,13 @@ impl Replay<'_> {
         }
     }
 
-    /// Takes in the effects of an honest member.
-    fn expect(&mut self, done: Result<Vec<Effect>, NoRandomness>) -> Result<(), String> {
-        let done = done.map_err(|NoRandomness| {
+    /// Gives an honest member an input, and takes in the effects.
+    fn step(
+        &mut self,
+        input: impl FnOnce(&mut RingDriver<Wagner>) -> Result<Vec<Effect>, NoRandomness>,
+    ) -> Result<(), String> {
+        self.settle()?;
+        let done = input(&mut self.ring_driver).map_err(|NoRandomness| {
             "it did nothing where an honest member flips a coin".to_owned()
         })?;
         let mut sent_left = self.sent_left;
@@ -152,13 +127,16 @@ impl Replay<'_> {
 
     /// Checks that no effect of an honest member is outstanding.
     fn settle(&mut self) -> Result<(), String> {
-        match self.due.pop_front() {
-            None => Ok(()),
-            undone => Err(format!(
-                "it did nothing where an honest member {}",
-                self.in_words(undone.as_ref())
-            )),
+        self.did("did nothing", None)
+    }
+
+    /// Checks that `effect` is the next one of an honest member. `what` describes it.
+    fn did(&mut self, what: &str, effect: Option<&Effect>) -> Result<(), String> {
+        let honest = self.due.pop_front();
+        if honest.as_ref() == effect {
+            return Ok(());
         }
+        Err(format!("it {what} where an honest member {}", self.in_words(honest.as_ref())))
     }
 
     fn in_words(&self, effect: Option<&Effect>) -> String {
@@ -173,14 +151,5 @@ impl Replay<'_> {
 
     fn neighbour(&self, side: Side) -> &str {
         self.ring.name(self.ring.neighbour(self.place, side))
-    }
-}
-
-/// The random words of a transcript.
-struct Recorded(VecDeque<(u64, [u8; 16])>);
-
-impl Randomness for Recorded {
-    fn draw(&mut self) -> Option<(u64, [u8; 16])> {
-        self.0.pop_front()
     }
 }

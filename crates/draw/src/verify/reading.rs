@@ -37,110 +37,36 @@ pub struct Times {
     pub concluded: Timestamp,
 }
 
-/// The reason for which a transcript does not count.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unusable {
-    /// The file is empty.
-    #[error("it is empty")]
-    Empty,
-    /// A line is not an entry.
-    #[error("line {line}: this is not an entry of a transcript: {why}")]
-    Line {
-        /// The line, counted from 1.
-        line: usize,
-        /// The problem.
-        why: String,
-    },
-    /// An entry is in the wrong position.
-    #[error("line {line}: {what}: the file was edited")]
-    Misplaced {
-        /// The line.
-        line: usize,
-        /// The problem.
-        what: &'static str,
-    },
-    /// The version of the layout is unknown.
-    #[error("it has layout {0}, and this program reads {OLDEST_VERSION} to {VERSION}")]
-    Version(u32),
-    /// The transcript belongs to another draw.
-    #[error(
-        "it belongs to draw {number} for {draw} on another ring, or with other rules: the digest \
-         of its ring is {ring}"
-    )]
-    OtherDraw {
-        /// The name of that draw.
-        draw: String,
-        /// The number of that draw.
-        number: u64,
-        /// The digest of its ring.
-        ring: Digest,
-    },
-    /// The holder is not on the ring.
-    #[error("it belongs to {0}, which is not a member of this ring")]
-    NoMember(String),
-    /// A signature is invalid.
-    #[error(
-        "line {line}: the signature of {of} does not fit: the file was edited, or the ring file \
-         has another key for {of}"
-    )]
-    Signature {
-        /// The line.
-        line: usize,
-        /// The member that should have signed.
-        of: String,
-    },
-    /// The holder signed other entries.
-    #[error("line {line}: {of} did not sign the lines before this one: the file was edited")]
-    Edited {
-        /// The line of the signature.
-        line: usize,
-        /// The holder.
-        of: String,
-    },
-    /// The holder has not signed all of it.
-    #[error("{member} has not signed it{}", beyond(*.line))]
-    Unsigned {
-        /// The holder.
-        member: String,
-        /// The line of its last signature.
-        line: Option<usize>,
-    },
-}
-
-fn beyond(line: Option<usize>) -> String {
-    line.map_or_else(
-        || ": it ends before the draw did, or was cut off".to_owned(),
-        |line| {
-            format!(
-                " beyond line {line}: the file was cut off after that line, or lines were \
-                        added"
-            )
-        },
-    )
-}
-
 impl Reading {
-    pub(super) fn read(content: &[u8], ring: &Ring, digest: Digest) -> Result<Self, Unusable> {
-        let mut reader = Reader::begin(content, ring, digest)?;
-        for at in 2..reader.entries.len() {
-            reader.check(at)?;
+    /// Reads a transcript.
+    ///
+    /// # Errors
+    /// The reason for which it does not count.
+    pub(super) fn read(content: &[u8], ring: &Ring, digest: Digest) -> Result<Self, String> {
+        let (lines, entries) = read_entries(content)?;
+        let (place, session) = check_beginning(ring, digest, &lines, &entries)?;
+        let mut chain = Chain::default();
+        let heads: Vec<Digest> = entries.iter().map(|entry| chain.take(entry).1).collect();
+        let last_heard = Sides::default();
+        let mut reader =
+            Reader { ring, session, place, lines: &lines, heads: &heads, last_heard, signed: None };
+        for (at, entry) in entries.iter().enumerate().skip(2) {
+            reader.check(at, entry)?;
         }
-        let unsigned = || Unusable::Unsigned {
-            member: ring.name(reader.place).to_owned(),
-            line: reader.signed.map(|at| reader.line(at)),
-        };
-        let verdict = reader.verdict.ok_or_else(unsigned)?;
-        if reader.signed.map(|at| at + 1) != Some(reader.entries.len()) {
-            return Err(unsigned());
+        let holder = ring.name(place);
+        match reader.signed {
+            Some((at, verdict)) if at + 1 == entries.len() => {
+                Ok(Self { place, entries, lines, heads, session, verdict })
+            }
+            Some((at, _)) => Err(format!(
+                "{holder} has not signed it beyond line {}: the file was cut off after that line, \
+                 or lines were added",
+                lines[at]
+            )),
+            None => Err(format!(
+                "{holder} has not signed it: it ends before the draw did, or was cut off"
+            )),
         }
-        Ok(Self {
-            place: reader.place,
-            entries: reader.entries,
-            lines: reader.lines,
-            heads: reader.heads,
-            session: reader.session,
-            verdict,
-        })
     }
 
     /// The attestations of all members.
@@ -239,159 +165,140 @@ impl Reading {
     }
 }
 
+/// The entries of a file, each with its line.
+fn read_entries(content: &[u8]) -> Result<(Vec<usize>, Vec<Entry>), String> {
+    // Line ends carry no meaning, and mail programs change them.
+    let lines = content.split(|it| *it == b'\n');
+    let lines = lines.map(|text| text.strip_suffix(b"\r").unwrap_or(text));
+    let lines = (1..).zip(lines).filter(|(_, text)| !text.trim_ascii().is_empty());
+    let mut lines = lines.peekable();
+    let Some((_, first)) = lines.peek() else {
+        return Err("it is empty".to_owned());
+    };
+    check_version(first)?;
+    lines.map(|(line, text)| Ok((line, read_entry(line, text)?))).collect()
+}
+
+/// Checks the first two entries. Returns the place of the holder and the id of the session.
+fn check_beginning(
+    ring: &Ring,
+    digest: Digest,
+    lines: &[usize],
+    entries: &[Entry],
+) -> Result<(u32, Digest), String> {
+    let Some(Entry::Transcript(Header { draw, number, ring: theirs, member, .. })) =
+        entries.first()
+    else {
+        let what = "the transcript does not begin with the entry that names its draw";
+        return Err(misplaced(lines[0], what));
+    };
+    if *theirs != digest {
+        return Err(format!(
+            "it belongs to draw {number} for {draw} on another ring, or with other rules: the \
+             digest of its ring is {theirs}"
+        ));
+    }
+    let place = ring.place_of(member);
+    let place = place
+        .ok_or_else(|| format!("it belongs to {member}, which is not a member of this ring"))?;
+    let second = lines.get(1).copied().unwrap_or(lines[0] + 1);
+    let Some(Entry::Met(seated)) = entries.get(1) else {
+        return Err(misplaced(second, "the second entry does not list the members present"));
+    };
+    if let Some(session) = attestation::session(ring, digest, seated) {
+        return Ok((place, session));
+    }
+    let mut places = ring.members.iter().zip(seated);
+    Err(match places.find(|(member, it)| !it.is_by(&member.key, &digest)) {
+        Some((member, _)) => wrong_signature(second, &member.name),
+        None => misplaced(second, "a member was not there, or not linked to the next"),
+    })
+}
+
+/// The checks of all further entries.
 struct Reader<'r> {
     ring: &'r Ring,
     session: Digest,
     place: u32,
-    entries: Vec<Entry>,
-    lines: Vec<usize>,
-    heads: Vec<Digest>,
+    lines: &'r [usize],
+    heads: &'r [Digest],
     last_heard: Sides<LastHeard>,
-    verdict: Option<Verdict>,
-    /// The last entry read in which the holder signs everything before it.
-    signed: Option<usize>,
+    /// The last entry in which the holder signs everything before it, and its verdict there.
+    signed: Option<(usize, Verdict)>,
 }
 
-impl<'r> Reader<'r> {
-    /// Reads all lines and checks the first two entries.
-    fn begin(content: &[u8], ring: &'r Ring, digest: Digest) -> Result<Self, Unusable> {
-        // Line ends carry no meaning, and mail programs change them.
-        let lines = content.split(|it| *it == b'\n');
-        let lines = lines.map(|text| text.strip_suffix(b"\r").unwrap_or(text));
-        let lines = (1..).zip(lines).filter(|(_, text)| !text.trim_ascii().is_empty());
-        let mut lines = lines.peekable();
-        if let Some((_, first)) = lines.peek() {
-            check_version(first)?;
-        }
-        let read = lines.map(|(line, text)| Ok((line, read_entry(line, text)?)));
-        let (lines, entries): (Vec<usize>, Vec<Entry>) = read.collect::<Result<_, _>>()?;
-        let misplaced = |at, what| Unusable::Misplaced { line: line_of(&lines, at), what };
-        let header = match entries.first() {
-            Some(Entry::Transcript(header)) => header.clone(),
-            Some(_) => {
-                return Err(misplaced(
-                    0,
-                    "the transcript does not begin with the entry \
-                that names its draw",
-                ));
-            }
-            None => return Err(Unusable::Empty),
-        };
-        let Header {
-            version: _, // checked by `check_version`
-            draw,
-            number,
-            ring: theirs,
-            member,
-        } = header;
-        if theirs != digest {
-            return Err(Unusable::OtherDraw { draw, number, ring: theirs });
-        }
-        let place = ring.place_of(&member).ok_or(Unusable::NoMember(member))?;
-        let Some(Entry::Met(seated)) = entries.get(1) else {
-            return Err(misplaced(1, "the second entry does not list the members present"));
-        };
-        let session = attestation::session(ring, digest, seated);
-        let session = session.ok_or_else(|| {
-            let places = ring.members.iter().zip(seated);
-            let mut forged = places.filter(|(member, it)| !it.is_by(&member.key, &digest));
-            match forged.next() {
-                Some((member, _)) => {
-                    Unusable::Signature { line: line_of(&lines, 1), of: member.name.clone() }
-                }
-                None => misplaced(1, "a member was not there, or not linked to the next"),
-            }
-        })?;
-        let mut chain = Chain::new();
-        let heads = entries.iter().map(|entry| chain.take(entry).1).collect();
-        Ok(Self {
-            ring,
-            session,
-            place,
-            entries,
-            lines,
-            heads,
-            last_heard: Sides::default(),
-            verdict: None,
-            signed: None,
-        })
-    }
-
+impl Reader<'_> {
     /// Checks the signatures and the position of one entry.
-    fn check(&mut self, at: usize) -> Result<(), Unusable> {
-        match self.entries[at].clone() {
-            Entry::Transcript(_) => {
-                return Err(self.misplaced(at, "a transcript begins a second time"));
-            }
-            Entry::Met(_) => return Err(self.misplaced(at, "all gather a second time")),
-            Entry::Heard { side, signed } => self.check_message(at, side, &signed)?,
-            Entry::Statement(statement) => return self.check_statement(at, &statement),
+    fn check(&mut self, at: usize, entry: &Entry) -> Result<(), String> {
+        let line = self.lines[at];
+        match entry {
+            Entry::Transcript(_) => Err(misplaced(line, "a transcript begins a second time")),
+            Entry::Met(_) => Err(misplaced(line, "all gather a second time")),
+            Entry::Heard { side, signed } => self.check_message(line, *side, signed),
+            Entry::Statement(statement) => self.check_statement(at, statement),
             Entry::Began
             | Entry::Drew { .. }
             | Entry::Sent { .. }
             | Entry::Broken { .. }
             | Entry::Silence
             | Entry::Withdrew
-            | Entry::Clock(_) => {}
+            | Entry::Clock(_) => Ok(()),
         }
-        Ok(())
     }
 
     fn check_message(
         &mut self,
-        at: usize,
+        line: usize,
         side: Side,
         signed: &SignedMessage,
-    ) -> Result<(), Unusable> {
+    ) -> Result<(), String> {
         let (session, to) = (self.session, self.place);
         let from = self.ring.neighbour(to, side);
         let sender = self.ring.member(from);
         if !self.last_heard[side].is_before(signed) {
-            return Err(self.misplaced(at, "a message is missing, or was received twice"));
+            return Err(misplaced(line, "a message is missing, or was received twice"));
         }
         self.last_heard[side].advance(signed);
         match signed.is_by(&sender.key, &LinkDirection { session, from, to }) {
             true => Ok(()),
-            false => Err(Unusable::Signature { line: self.line(at), of: sender.name.clone() }),
+            false => Err(wrong_signature(line, &sender.name)),
         }
     }
 
-    fn check_statement(&mut self, at: usize, statement: &Statement) -> Result<(), Unusable> {
+    fn check_statement(&mut self, at: usize, statement: &Statement) -> Result<(), String> {
+        let line = self.lines[at];
         if !statement.counts(self.ring, self.session) {
             let member = self.ring.members.get(statement.place as usize);
-            return Err(Unusable::Signature {
-                line: self.line(at),
-                of: member.map_or_else(|| "no member".to_owned(), |it| it.name.clone()),
-            });
+            return Err(wrong_signature(line, member.map_or("no member", |it| &it.name)));
         }
         if statement.place != self.place {
             return Ok(());
         }
         let before = (at as u64, self.heads[at - 1]); // there is a first entry
         if (statement.entry, statement.head) != before {
-            return Err(Unusable::Edited {
-                line: self.line(at),
-                of: self.ring.name(self.place).to_owned(),
-            });
+            let holder = self.ring.name(self.place);
+            let what = format!("{holder} did not sign the lines before this one");
+            return Err(misplaced(line, &what));
         }
-        self.verdict = Some(statement.verdict);
-        self.signed = Some(at);
+        self.signed = Some((at, statement.verdict));
         Ok(())
     }
+}
 
-    fn line(&self, at: usize) -> usize {
-        line_of(&self.lines, at)
-    }
+fn misplaced(line: usize, what: &str) -> String {
+    format!("line {line}: {what}: the file was edited")
+}
 
-    fn misplaced(&self, at: usize, what: &'static str) -> Unusable {
-        let line = self.line(at);
-        Unusable::Misplaced { line, what }
-    }
+fn wrong_signature(line: usize, of: &str) -> String {
+    format!(
+        "line {line}: the signature of {of} does not fit: the file was edited, or the ring file \
+         has another key for {of}"
+    )
 }
 
 /// Checks that the first line is of a version that can be read. Nothing is known about the lines of
 /// other versions.
-fn check_version(first: &[u8]) -> Result<(), Unusable> {
+fn check_version(first: &[u8]) -> Result<(), String> {
     #[derive(Deserialize)]
     struct Beginning {
         transcript: Layout,
@@ -404,7 +311,9 @@ fn check_version(first: &[u8]) -> Result<(), Unusable> {
         Ok(Beginning { transcript: Layout { version } })
             if !(OLDEST_VERSION..=VERSION).contains(&version) =>
         {
-            Err(Unusable::Version(version))
+            Err(format!(
+                "it has layout {version}, and this program reads {OLDEST_VERSION} to {VERSION}"
+            ))
         }
         // A first line without a version is not a header, which the caller finds out.
         Ok(_) | Err(_) => Ok(()),
@@ -413,23 +322,15 @@ fn check_version(first: &[u8]) -> Result<(), Unusable> {
 
 /// Reads the entry in one line. Hashes and signatures cover the entry, so the line must contain
 /// nothing else.
-fn read_entry(line: usize, text: &[u8]) -> Result<Entry, Unusable> {
+fn read_entry(line: usize, text: &[u8]) -> Result<Entry, String> {
     let entry: Entry = serde_json::from_slice(text).map_err(|error| {
         let why = error.to_string();
         // The line number in serde's message is always 1.
         let why = why.rsplit_once(" at line").map_or(&*why, |(why, _)| why);
-        Unusable::Line { line, why: why.to_owned() }
+        format!("line {line}: this is not an entry of a transcript: {why}")
     })?;
     match entry.line() == text {
         true => Ok(entry),
-        false => {
-            Err(Unusable::Misplaced { line, what: "the program writes this entry in another way" })
-        }
+        false => Err(misplaced(line, "the program writes this entry in another way")),
     }
-}
-
-/// The line of the entry at `at`. For an entry beyond the end, the line after the last.
-fn line_of(lines: &[usize], at: usize) -> usize {
-    let next = lines.last().map_or(1, |it| it + 1);
-    lines.get(at).copied().unwrap_or(next)
 }

@@ -16,6 +16,9 @@ use crate::signed::{Statement, Verdict};
 use crate::status::in_a_row;
 use crate::transcript::Entry;
 
+/// A leader that was elected, and the number of messages that it took.
+type Elected = (u32, u64);
+
 /// The statements of all members in one session, collected from its transcripts.
 pub(super) struct Statements<'r> {
     ring: &'r Ring,
@@ -45,9 +48,7 @@ impl<'r> Statements<'r> {
     /// The elected leader, if all members signed the same result. A member may have signed another
     /// result as well, which changes nothing.
     pub(super) fn leader(&self) -> Option<u32> {
-        self.elected()
-            .find(|(_, verdict)| self.lacking(*verdict).next().is_none())
-            .map(|(leader, _)| leader)
+        self.elected().find(|it| self.lacking(*it).next().is_none()).map(|(leader, _)| leader)
     }
 
     /// All findings, including open results.
@@ -177,11 +178,11 @@ impl<'r> Statements<'r> {
 
     /// The result that most members have signed, and the members that have not signed it. Members
     /// with a sound transcript count first.
-    fn result(&self, is_sound: &[bool]) -> Option<(Verdict, Vec<u32>)> {
-        let weighed = self.elected().map(|(_, verdict)| {
-            let lacking: Vec<u32> = self.lacking(verdict).collect();
+    fn result(&self, is_sound: &[bool]) -> Option<(Elected, Vec<u32>)> {
+        let weighed = self.elected().map(|elected| {
+            let lacking: Vec<u32> = self.lacking(elected).collect();
             let shown = lacking.iter().filter(|it| is_sound[**it as usize]);
-            ((shown.count(), lacking.len()), (verdict, lacking))
+            ((shown.count(), lacking.len()), (elected, lacking))
         });
         let least = weighed.min_by_key(|(weight, _)| *weight)?;
         Some(least.1)
@@ -193,13 +194,10 @@ impl<'r> Statements<'r> {
         if self.leader().is_some() {
             return None;
         }
-        let (verdict, lacking) = self.result(is_sound)?;
+        let ((leader, _), lacking) = self.result(is_sound)?;
         if lacking.iter().any(|it| is_sound[*it as usize]) {
             return None;
         }
-        let Verdict::Elected { leader, .. } = verdict else {
-            return None;
-        };
         let leader = self.ring.name(leader);
         let what = format!(
             "all others have signed that {leader} is elected. The draw is open: a missing \
@@ -212,27 +210,18 @@ impl<'r> Statements<'r> {
     /// A finding about a member that signed another result than the members with sound transcripts,
     /// and hands in no transcript.
     fn another_result(&self, place: u32, is_sound: &[bool]) -> Option<Finding> {
-        let (verdict, lacking) = self.result(is_sound)?;
-        let Verdict::Elected { leader, messages } = verdict else {
-            return None;
-        };
+        let (most, lacking) = self.result(is_sound)?;
         if self.readings[place as usize].is_some() || !lacking.contains(&place) {
             return None;
         }
-        let mut own = self.by_place[place as usize].iter();
-        let other = own.find_map(|it| match it.verdict {
-            Verdict::Elected { leader, messages } if it.verdict != verdict => {
-                Some((leader, messages))
-            }
-            _ => None,
-        })?;
-        let signers = self.ring.members.len() - lacking.len();
+        let mut own = self.by_place[place as usize].iter().filter_map(|it| elected_in(it));
+        let other = own.find(|it| *it != most)?;
+        let [(theirs, number), (leader, messages)] = [other, most];
+        let [theirs, leader] = [theirs, leader].map(|it| self.ring.name(it));
+        let members = self.ring.members.len();
+        let signers = members - lacking.len();
         let what = format!(
-            "signed that {} is elected after {} messages, where {signers} of {} signed that {} is after {messages}",
-            self.ring.name(other.0),
-            other.1,
-            self.ring.members.len(),
-            self.ring.name(leader),
+            "signed that {theirs} is elected after {number} messages, where {signers} of {members} signed that {leader} is after {messages}"
         );
         Some(Finding::unanswered(self.ring.name(place), what))
     }
@@ -258,18 +247,14 @@ impl<'r> Statements<'r> {
             .then(|| Finding::unanswered(self.ring.name(place), what))
     }
 
-    /// All leaders that a member has signed, with the verdicts.
-    fn elected(&self) -> impl Iterator<Item = (u32, Verdict)> {
-        let all = self.by_place.iter().flatten();
-        all.filter_map(|it| match it.verdict {
-            Verdict::Elected { leader, .. } => Some((leader, it.verdict)),
-            Verdict::Fault(_) => None,
-        })
+    /// All elections of a leader that a member has signed.
+    fn elected(&self) -> impl Iterator<Item = Elected> {
+        self.by_place.iter().flatten().filter_map(|it| elected_in(it))
     }
 
-    /// The places of members that have not signed `verdict`.
-    fn lacking(&self, verdict: Verdict) -> impl Iterator<Item = u32> {
-        let lacks = move |it: &[&Statement]| it.iter().all(|one| one.verdict != verdict);
+    /// The places of members that have not signed `elected`.
+    fn lacking(&self, elected: Elected) -> impl Iterator<Item = u32> {
+        let lacks = move |it: &[&Statement]| it.iter().all(|one| elected_in(one) != Some(elected));
         let all = (0..).zip(&self.by_place);
         all.filter(move |(_, it)| lacks(it)).map(|(place, _)| place)
     }
@@ -280,5 +265,12 @@ impl<'r> Statements<'r> {
             Verdict::Fault(fault) => Some(fault),
             Verdict::Elected { .. } => None,
         })
+    }
+}
+
+fn elected_in(statement: &Statement) -> Option<Elected> {
+    match statement.verdict {
+        Verdict::Elected { leader, messages } => Some((leader, messages)),
+        Verdict::Fault(_) => None,
     }
 }

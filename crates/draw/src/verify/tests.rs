@@ -35,7 +35,7 @@ pub(super) fn tell(table: &Table, place: u32, lie: impl FnOnce(&mut Vec<Entry>))
         Entry::Met(seated) => attestation::session(&table.ring, table.ring.digest(), seated),
         _ => None,
     });
-    let mut chain = Chain::new();
+    let mut chain = Chain::default();
     let mut told = String::new();
     for mut entry in entries {
         if let Entry::Statement(own) = &mut entry

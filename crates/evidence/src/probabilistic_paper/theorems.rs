@@ -58,7 +58,7 @@ impl Trace<Probabilistic> for Witness {
             Event::Delivered { to, message: Message::Decision { .. }, .. } => {
                 self.told[to as usize] = true;
             }
-            Event::Struck { verb: Verb::Kill(Who::Members(members)) } => {
+            Event::Struck { verb: Verb::Kill(Who::Members(members)), .. } => {
                 for &member in members {
                     self.failed[member as usize] = true;
                 }

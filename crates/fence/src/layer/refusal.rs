@@ -1,27 +1,37 @@
 //! Responses to refused requests.
 
-use std::fmt;
-
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 
 use crate::Fence;
 
 /// The reason why a request is refused.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
+    #[error(
+        "the header Hustings-Fence is missing: send the fence of the tenure under which you write"
+    )]
     Missing,
+    #[error("the header Hustings-Fence occurs more than once: send one fence")]
     Twice,
+    #[error("the header Hustings-Fence is not a number: send a fence in decimal, below 2^64")]
     NotANumber,
+    #[error(
+        "fence {offered} is below {highest}, which was seen here: this tenure is over: stop \
+         writing, and stand again"
+    )]
     Below { offered: Fence, highest: Fence },
+    #[error("the body is too long: {0} bytes at most")]
     TooLong(usize),
+    #[error("the body is incomplete: send it again")]
     Incomplete,
+    #[error("the server cannot check fences now, so nothing was written: see the server's log")]
     Broken,
 }
 
 impl Refusal {
     /// The guard failed. The log has the error, which names files; the client does not see it.
-    pub(super) fn broken(error: &dyn fmt::Display) -> Self {
+    pub(super) fn broken(error: &dyn std::fmt::Display) -> Self {
         tracing::error!("fence guard: {error}: requests are refused");
         Self::Broken
     }
@@ -47,34 +57,6 @@ impl Refusal {
             Self::Below { .. } => StatusCode::PRECONDITION_FAILED,
             Self::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Broken => StatusCode::SERVICE_UNAVAILABLE,
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing => f.write_str(
-                "the header Hustings-Fence is missing: send the fence of the tenure under which you write",
-            ),
-            Self::Twice => {
-                f.write_str("the header Hustings-Fence occurs more than once: send one fence")
-            }
-            Self::NotANumber => f.write_str(
-                "the header Hustings-Fence is not a number: send a fence in decimal, below 2^64",
-            ),
-            Self::Below { offered, highest } => write!(
-                f,
-                "fence {offered} is below {highest}, which was seen here: this tenure is over: \
-                 stop writing, and stand again"
-            ),
-            Self::TooLong(most) => {
-                write!(f, "the body is too long: {most} bytes at most")
-            }
-            Self::Incomplete => f.write_str("the body is incomplete: send it again"),
-            Self::Broken => f.write_str(
-                "the server cannot check fences now, so nothing was written: see the server's log",
-            ),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::image::{FILE_BYTES, Image};
 
 /// The reaction to a file that is in use.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Busy {
+pub(crate) enum Busy {
     GiveUp,
     Wait,
 }
@@ -40,7 +40,7 @@ pub(super) fn is_at(path: &Path, file: &File) -> io::Result<bool> {
 
 fn lock(path: &Path, file: &File) -> Result<(), OpenError> {
     file.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => OpenError::InUse { path: path.to_owned() },
+        TryLockError::WouldBlock => OpenError::InUse(path.to_owned()),
         TryLockError::Error(error) => OpenError::io(path)(error),
     })
 }
@@ -59,8 +59,7 @@ pub(super) fn read(path: &Path, file: &File) -> Result<Image, OpenError> {
     let metadata = file.metadata().map_err(OpenError::io(path))?;
     if !metadata.is_file() {
         // A device or a pipe, which might never end.
-        let path = path.to_owned();
-        return Err(OpenError::NotOurs { path });
+        return Err(OpenError::NotOurs(path.to_owned()));
     }
     let mut bytes = Vec::with_capacity(FILE_BYTES);
     let mut beginning = file.take(FILE_BYTES as u64);

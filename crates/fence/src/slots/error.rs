@@ -11,33 +11,21 @@ use super::image::FILE_BYTES;
 pub enum OpenError {
     /// The file does not exist.
     #[error(
-        "{}: no such file: if it is new create it, else find the disk that has it", path.display()
+        "{}: no such file: if it is new create it, else find the disk that has it", .0.display()
     )]
-    Missing {
-        /// The path of the file.
-        path: PathBuf,
-    },
+    Missing(PathBuf),
 
     /// The file to be created exists already.
-    #[error("{}: exists already: open it, or reset it if its content may be lost", path.display())]
-    Exists {
-        /// The path of the file.
-        path: PathBuf,
-    },
+    #[error("{}: exists already: open it, or reset it if its content may be lost", .0.display())]
+    Exists(PathBuf),
 
     /// Another process, or another part of this one, has the file open.
-    #[error("{}: is in use: stop the other process that has it open", path.display())]
-    InUse {
-        /// The path of the file.
-        path: PathBuf,
-    },
+    #[error("{}: is in use: stop the other process that has it open", .0.display())]
+    InUse(PathBuf),
 
     /// The file never was a slot file.
-    #[error("{}: is not a file of Hustings: check the path; if it is right, move the file away", path.display())]
-    NotOurs {
-        /// The path of the file.
-        path: PathBuf,
-    },
+    #[error("{}: is not a file of Hustings: check the path; if it is right, move the file away", .0.display())]
+    NotOurs(PathBuf),
 
     /// The file has the wrong length: it was truncated or extended.
     #[error(
@@ -98,25 +86,22 @@ pub enum OpenError {
 impl OpenError {
     /// Converts an error of the file system about `path`.
     pub(super) fn io(path: &Path) -> impl Fn(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::Io { path: path.clone(), source }
+        move |source| Self::Io { path: path.to_owned(), source }
     }
 
     /// As [`io`](Self::io), for a file that should exist.
     pub(super) fn opening(path: &Path) -> impl Fn(io::Error) -> Self {
-        let path = path.to_owned();
         move |error| match error.kind() {
-            io::ErrorKind::NotFound => Self::Missing { path: path.clone() },
-            _ => Self::io(&path)(error),
+            io::ErrorKind::NotFound => Self::Missing(path.to_owned()),
+            _ => Self::io(path)(error),
         }
     }
 
     /// As [`io`](Self::io), for a file that should not exist.
     pub(super) fn creating(path: &Path) -> impl Fn(io::Error) -> Self {
-        let path = path.to_owned();
         move |error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Self::Exists { path: path.clone() },
-            _ => Self::io(&path)(error),
+            io::ErrorKind::AlreadyExists => Self::Exists(path.to_owned()),
+            _ => Self::io(path)(error),
         }
     }
 }

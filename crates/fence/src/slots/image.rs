@@ -40,7 +40,7 @@ impl Image {
     pub(super) fn newest(&self, path: &Path, tag: &[u8]) -> Result<Slot, OpenError> {
         let path = path.to_owned();
         if !self.is_ours() {
-            return Err(OpenError::NotOurs { path });
+            return Err(OpenError::NotOurs(path));
         }
         if self.length != FILE_BYTES as u64 {
             let found = self.length;

@@ -6,10 +6,13 @@
 //! `rest` is below 0, and below `r`, whatever bits follow, if it is above `active`. Until then
 //! `rest` lies between the two, so it never overflows.
 
+use serde::Deserialize;
+
 use super::flips::{Flip, Places};
 
 /// The condition under which step 4 is decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Compare {
     /// As printed: `0.b1..bj > r`, or `0.b1..bj111... < r`.
     Strict,

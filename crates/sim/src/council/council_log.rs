@@ -4,7 +4,7 @@
 use hustings_protocol::Instant;
 use hustings_protocol::council::{Change, Council, CouncilOutcome, Message};
 
-use crate::{Event, Trace, Verb, Who};
+use crate::{Event, Trace, Verb};
 
 /// The log of a run, with another trace beside it.
 pub(super) struct CouncilLog<T> {
@@ -111,18 +111,10 @@ impl<T: Trace<Council>> Trace<Council> for CouncilLog<T> {
             Event::Reported { member, outcome: CouncilOutcome::Council(change) } => {
                 self.change(at, *member, *change);
             }
-            Event::Struck { verb: Verb::Kill(Who::Members(gone)) } => {
-                gone.iter().for_each(|member| self.seat(*member, false));
+            Event::Struck { verb: Verb::Kill(_), members } => {
+                members.iter().for_each(|member| self.seat(*member, false));
             }
-            Event::Sent { .. }
-            | Event::Multicast { .. }
-            | Event::Lost { .. }
-            | Event::Delivered { .. }
-            | Event::Started { .. }
-            | Event::Expired { .. }
-            | Event::ViewChanged { .. }
-            | Event::Reported { .. }
-            | Event::Struck { .. } => {}
+            _ => {}
         }
         self.inner.record(at, event);
     }

@@ -92,21 +92,20 @@ impl<R: Rng> RoundSampler<'_, R> {
         let Loss { reply, multicast } = self.election.loss;
         let hearing = binomial(hosts, 1.0 - multicast, &mut self.rng);
         let through = binomial(hearing, 1.0 - reply, &mut self.rng);
-        let heard = self.two_draws(through, chance);
-        let lost = self.two_draws(hearing - through, chance);
-        let taken = self.taken(heard.counts, pick);
-        Draw {
-            replies: heard.either + lost.either,
-            active: heard.counts[taken] + lost.counts[taken],
-            count: heard.counts[taken],
-        }
+        let (heard, heard_in) = self.two_draws(through, chance);
+        let (lost, lost_in) = self.two_draws(hearing - through, chance);
+        let taken = self.taken(heard_in, pick);
+        let active = heard_in[taken] + lost_in[taken];
+        Draw { replies: heard + lost, active, count: heard_in[taken] }
     }
 
-    fn two_draws(&mut self, hosts: u64, chance: f64) -> TwoDraws {
+    /// Draws twice. Returns the number of hosts that are active in at least one draw, and the
+    /// numbers in the first and in the second.
+    fn two_draws(&mut self, hosts: u64, chance: f64) -> (u64, [u64; 2]) {
         let either = binomial(hosts, chance * (2.0 - chance), &mut self.rng);
         let both = binomial(either, chance / (2.0 - chance), &mut self.rng);
         let first_only = binomial(either - both, 0.5, &mut self.rng);
-        TwoDraws { either, counts: [both + first_only, either - first_only] }
+        (either, [both + first_only, either - first_only])
     }
 
     /// The draw that the centre takes: a council, of two the larger; else the smaller of those
@@ -123,14 +122,6 @@ impl<R: Rng> RoundSampler<'_, R> {
         };
         usize::from(take_second)
     }
-}
-
-/// The result of two draws by the same hosts.
-struct TwoDraws {
-    /// Hosts active in at least one draw.
-    either: u64,
-    /// Hosts active in the first and in the second draw.
-    counts: [u64; 2],
 }
 
 impl DrawState {

@@ -6,7 +6,7 @@ mod onlooker;
 use hustings_protocol::announce::{Announce, Config, Criterion};
 use hustings_protocol::{Candidate, Duration, Instant, Priority};
 
-use super::Election;
+use super::{Election, Extent};
 use crate::convergence::Expected;
 use crate::measure::Metric;
 use crate::trial::{Churn, Course};
@@ -54,24 +54,8 @@ impl Election for Announcing {
     type Observer = Onlooker;
     const DETECTION: Detection = Detection::Never;
 
-    fn members(&self) -> u32 {
-        self.members
-    }
-
-    fn round(&self) -> Duration {
-        self.config.announce
-    }
-
-    fn long_enough(&self) -> Duration {
-        self.schedule.long_enough(self.churn)
-    }
-
-    fn pace(&self) -> Duration {
-        self.schedule.pace
-    }
-
-    fn flood(&self) -> u64 {
-        self.schedule.flood
+    fn extent(&self) -> Extent {
+        self.schedule.extent(self.members, self.churn)
     }
 
     fn layout(&self, seeds: Seeds) -> (Vec<Priority>, Scenario) {
@@ -99,7 +83,7 @@ impl Election for Announcing {
             Criterion::Priority => Expected::Member(best(priorities)),
             Criterion::EarliestWake => Expected::FirstAnnouncer,
         };
-        Onlooker::new(priorities, expected, Close::Heard, course)
+        Onlooker::new(self.members, expected, Close::Heard, course)
     }
 
     fn metrics(&self, course: Course) -> Vec<Metric<Story>> {
@@ -113,7 +97,6 @@ pub struct Schedule {
     announce: Duration,
     /// The time by which the election is over almost surely.
     over: Duration,
-    pace: Duration,
     flood: u64,
 }
 
@@ -131,19 +114,20 @@ impl Schedule {
         Self {
             announce,
             over: suppress + announce * announcements + conditions.delay_bound() * 10,
-            pace: announce.mul_f64(0.25),
             // Within four delays every member may announce itself once and, after queries or
             // complaints, ten times more.
             flood: 100_000 + (f64::from(members) * (10.0 + 50.0 * in_a_delay)) as u64,
         }
     }
 
-    fn long_enough(&self, churn: Churn) -> Duration {
+    fn extent(&self, members: u32, churn: Churn) -> Extent {
+        let Self { announce, over, flood } = *self;
         let goings = churn.means().max().map(|mean| mean * GOINGS_TO_SEE);
-        match goings {
-            Some(goings) => self.over.max(goings).max(self.announce * INTERVALS_OF_CHURN),
-            None => self.over,
-        }
+        let long_enough = match goings {
+            Some(goings) => over.max(goings).max(announce * INTERVALS_OF_CHURN),
+            None => over,
+        };
+        Extent { members, round: announce, long_enough, pace: announce.mul_f64(0.25), flood }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use hustings_protocol::{Duration, Priority, bully};
 
-use super::{Election, metrics_at_rest, slack};
+use super::{Election, Extent, metrics_at_rest, slack};
 use crate::classics::{self, Best, BullyInitiator};
 use crate::measure::Metric;
 use crate::trial::{Course, Run};
@@ -29,22 +29,17 @@ impl Election for Bully {
     type Observer = Silent;
     const DETECTION: Detection = Detection::Never;
 
-    fn members(&self) -> u32 {
-        self.members
-    }
-
-    fn round(&self) -> Duration {
-        self.config.answer_within + self.config.victory_within
-    }
-
-    fn long_enough(&self) -> Duration {
-        self.round() * ROUNDS_LONG_ENOUGH + slack(self.config.election_timeout)
-    }
-
-    /// Returns the flood limit. Every member asks all better ones at once. If messages overtake
-    /// each other, this happens up to about N times.
-    fn flood(&self) -> u64 {
-        100_000 + 10 * u64::from(self.members).pow(3)
+    fn extent(&self) -> Extent {
+        let round = self.config.answer_within + self.config.victory_within;
+        Extent {
+            members: self.members,
+            round,
+            long_enough: round * ROUNDS_LONG_ENOUGH + slack(self.config.election_timeout),
+            pace: Duration::ZERO,
+            // Every member asks all better ones at once. If messages overtake each other, this
+            // happens up to about N times.
+            flood: 100_000 + 10 * u64::from(self.members).pow(3),
+        }
     }
 
     fn layout(&self, seeds: Seeds) -> (Vec<Priority>, Scenario) {

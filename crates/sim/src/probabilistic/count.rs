@@ -6,7 +6,7 @@ use hustings_protocol::{Instant, Priority};
 
 use super::{ProbabilisticTrial, uniform};
 use crate::statistics::{Kind, Sample};
-use crate::{Delay, Detection, Network, Seeds, Setup, Stream, Verb, Who, World};
+use crate::{Detection, Network, Seeds, Setup, Stream, Verb, Who, World};
 
 /// The members' estimates of the size.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,10 +47,7 @@ pub(super) fn count(
     let config = Config { kept: 1, ..Config::field(trial.config.hop * PERIOD) };
     let setup = Setup {
         priorities: vec![Priority(0); members as usize],
-        network: Network {
-            unicast_loss: trial.unicast_loss,
-            ..Network::perfect(Delay::Constant(trial.config.hop))
-        },
+        network: Network::lossy(trial.config.hop, trial.unicast_loss, 0.0),
         detection: Detection::Never,
         view: trial.view,
     };

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::measure::{Account, Interruption, Metric, Study};
 use crate::statistics::Kind;
-use crate::wagner::{DrawRun, DrawTrial, FastDraws, Seat, draw_traced};
+use crate::wagner::{DrawRun as Run, DrawTrial, FastDraws, Seat, draw_traced};
 use crate::{JsonLines, Memory, Scratch, Seeds, Silent};
 
 /// Everything that determines a run of Wagner's ring, except its seeds.
@@ -17,7 +17,7 @@ pub struct Draws {
 }
 
 // A metric already counts draws that do not end.
-impl Account for DrawRun {}
+impl Account for Run {}
 
 impl Draws {
     /// Creates runs of this trial.
@@ -27,33 +27,31 @@ impl Draws {
 }
 
 impl Study for Draws {
-    type Account = DrawRun;
+    type Account = Run;
 
-    fn metrics(&self) -> Vec<Metric<DrawRun>> {
-        let informed = |run: &DrawRun| f64::from(run.informed) / f64::from(run.honest);
+    fn metrics(&self) -> Vec<Metric<Run>> {
+        let informed = |run: &Run| f64::from(run.informed) / f64::from(run.honest);
         vec![
-            Metric::number("stages", |run: &DrawRun| run.stages.into()),
-            Metric::number("flips", |run: &DrawRun| run.flips.into()),
-            Metric::number("basic_rounds", |run: &DrawRun| {
+            Metric::number("stages", |run: &Run| run.stages.into()),
+            Metric::number("flips", |run: &Run| run.flips.into()),
+            Metric::number("basic_rounds", |run: &Run| {
                 f64::from(run.stages) + f64::from(run.flips)
             }),
-            Metric::number("messages", |run: &DrawRun| run.messages() as f64),
-            Metric::number("bits", |run: &DrawRun| run.bits() as f64),
-            Metric::number("delay", |run: &DrawRun| run.delay.as_secs_f64()),
-            Metric::share("elected", |run: &DrawRun| run.leader.is_some()),
-            Metric::share("fault_detected", DrawRun::fault_detected),
-            Metric::new("honest_informed", Kind::Fraction, move |run: &DrawRun| {
+            Metric::number("messages", |run: &Run| run.messages() as f64),
+            Metric::number("bits", |run: &Run| run.bits() as f64),
+            Metric::number("delay", |run: &Run| run.delay.as_secs_f64()),
+            Metric::share("elected", |run: &Run| run.leader.is_some()),
+            Metric::share("fault_detected", Run::fault_detected),
+            Metric::new("honest_informed", Kind::Fraction, move |run: &Run| {
                 run.fault_detected().then(|| informed(run))
             }),
-            Metric::new("fault_round", Kind::Number, |run: &DrawRun| {
-                run.fault_round.map(f64::from)
-            }),
-            Metric::share("leader_is_cheater", |run: &DrawRun| run.leader_is_cheater),
-            Metric::share("stalled", DrawRun::stalled),
+            Metric::new("fault_round", Kind::Number, |run: &Run| run.fault_round.map(f64::from)),
+            Metric::share("leader_is_cheater", |run: &Run| run.leader_is_cheater),
+            Metric::share("stalled", Run::stalled),
         ]
     }
 
-    fn run(&self, seeds: Seeds, interruption: &Interruption) -> Option<DrawRun> {
+    fn run(&self, seeds: Seeds, interruption: &Interruption) -> Option<Run> {
         let goes_on = || !interruption.is_raised();
         if let Some(run) = self.fast_draws.as_ref().and_then(|it| it.draw(seeds)) {
             return Some(run);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use hustings_protocol::probabilistic::{GroupSize, Probabilistic};
 
 use crate::measure::{Account, Interruption, Metric, Study};
-use crate::probabilistic::{ProbabilisticRun, ProbabilisticTrial, elect_traced};
+use crate::probabilistic::{ProbabilisticRun as Run, ProbabilisticTrial, Sizes, elect_traced};
 use crate::statistics::Kind;
 use crate::{JsonLines, Memory, Scratch, Seeds, Silent};
 
@@ -17,7 +17,7 @@ pub struct Rounds {
 }
 
 // Every run ends, because there is a last round. So no run needs a remark.
-impl Account for ProbabilisticRun {}
+impl Account for Run {}
 
 impl Rounds {
     /// Creates runs of this trial.
@@ -27,45 +27,35 @@ impl Rounds {
 }
 
 impl Study for Rounds {
-    type Account = ProbabilisticRun;
+    type Account = Run;
 
-    fn metrics(&self) -> Vec<Metric<ProbabilisticRun>> {
-        let messages = |run: &ProbabilisticRun| (run.unicasts + run.multicasts) as f64;
+    fn metrics(&self) -> Vec<Metric<Run>> {
         let mut metrics = vec![
-            Metric::share("strong_success", |run: &ProbabilisticRun| run.strong_success),
-            Metric::new("weak_success", Kind::Fraction, |run: &ProbabilisticRun| {
-                Some(run.weak_success)
-            }),
-            Metric::number("rounds", |run: &ProbabilisticRun| run.rounds.into()),
-            Metric::number("unicasts", |run: &ProbabilisticRun| run.unicasts as f64),
-            Metric::number("multicasts", |run: &ProbabilisticRun| run.multicasts as f64),
-            Metric::number("messages", messages),
-            Metric::number("messages_rounds_1_to_4", |run: &ProbabilisticRun| {
-                run.messages_rounds_1_to_4 as f64
-            }),
-            Metric::number("relay_members", |run: &ProbabilisticRun| run.relay_members.into()),
-            Metric::new("detected", Kind::Proportion, |run: &ProbabilisticRun| {
+            Metric::share("strong_success", |run: &Run| run.strong_success),
+            Metric::new("weak_success", Kind::Fraction, |run: &Run| Some(run.weak_success)),
+            Metric::number("rounds", |run: &Run| run.rounds.into()),
+            Metric::number("unicasts", |run: &Run| run.unicasts as f64),
+            Metric::number("multicasts", |run: &Run| run.multicasts as f64),
+            Metric::number("messages", |run: &Run| (run.unicasts + run.multicasts) as f64),
+            Metric::number("messages_rounds_1_to_4", |run: &Run| run.messages_rounds_1_to_4 as f64),
+            Metric::number("relay_members", |run: &Run| run.relay_members.into()),
+            Metric::new("detected", Kind::Proportion, |run: &Run| {
                 run.detected.map(|detected| f64::from(u8::from(detected)))
             }),
-            Metric::number("delay", |run: &ProbabilisticRun| run.delay.as_secs_f64()),
-            Metric::number("delay_in_rounds", |run: &ProbabilisticRun| {
-                run.delay_in_rounds.as_secs_f64()
-            }),
+            Metric::number("delay", |run: &Run| run.delay.as_secs_f64()),
+            Metric::number("delay_in_rounds", |run: &Run| run.delay_in_rounds.as_secs_f64()),
         ];
         if self.trial.config.size == GroupSize::Estimate {
-            metrics.extend([
-                Metric::new("estimate", Kind::Number, |run: &ProbabilisticRun| {
-                    run.sizes.map(|sizes| sizes.mean)
-                }),
-                Metric::new("estimate_spread", Kind::Number, |run: &ProbabilisticRun| {
-                    run.sizes.map(|sizes| sizes.deviation)
-                }),
-            ]);
+            let estimate = |name, read: fn(Sizes) -> f64| {
+                Metric::new(name, Kind::Number, move |run: &Run| run.sizes.map(read))
+            };
+            metrics.push(estimate("estimate", |sizes| sizes.mean));
+            metrics.push(estimate("estimate_spread", |sizes| sizes.deviation));
         }
         metrics
     }
 
-    fn run(&self, seeds: Seeds, interruption: &Interruption) -> Option<ProbabilisticRun> {
+    fn run(&self, seeds: Seeds, interruption: &Interruption) -> Option<Run> {
         let goes_on = || !interruption.is_raised();
         let scratch = self.memory.take();
         let (run, Silent, scratch) = elect_traced(&self.trial, seeds, scratch, Silent, goes_on);

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use hustings_protocol::council::Council;
 use hustings_theory::council::{Election, Loss};
 
-use crate::council::{self, CouncilTrial, Stay, Upkeep, elect_traced, keep};
+use crate::council::{CouncilTrial, Stay, Upkeep, elect_traced, keep};
 use crate::council_aggregate::{self, PollRun};
 use crate::measure::{Account, Interruption, Metric, Study};
 use crate::statistics::Kind;
@@ -102,28 +102,6 @@ impl Tallies {
     pub fn new(poll: Poll) -> Self {
         Self { poll, memory: Memory::default() }
     }
-
-    fn by_hosts(
-        &self,
-        trial: &CouncilTrial,
-        seeds: Seeds,
-        interruption: &Interruption,
-    ) -> Option<PollRun> {
-        let goes_on = || !interruption.is_raised();
-        let scratch = self.memory.take();
-        let (run, Silent, scratch) = elect_traced(trial, seeds, scratch, Silent, goes_on);
-        self.memory.give_back(scratch);
-        goes_on().then(|| tallied(&run)) // an interrupted run may be incomplete
-    }
-}
-
-fn tallied(run: &council::CouncilRun) -> PollRun {
-    PollRun {
-        rounds: run.rounds,
-        messages: run.messages,
-        peak_replies: run.peak_replies,
-        seats: (run.seats > 0).then_some(run.seats.into()),
-    }
 }
 
 impl Study for Tallies {
@@ -149,7 +127,19 @@ impl Study for Tallies {
             Poll::Masks { members, loss, most_rounds } => {
                 Some(council_aggregate::poll(*members, *loss, *most_rounds, seeds))
             }
-            Poll::Hosts(trial) => self.by_hosts(trial, seeds, interruption),
+            Poll::Hosts(trial) => {
+                let goes_on = || !interruption.is_raised();
+                let scratch = self.memory.take();
+                let (run, Silent, scratch) = elect_traced(trial, seeds, scratch, Silent, goes_on);
+                self.memory.give_back(scratch);
+                // An interrupted run may be incomplete.
+                goes_on().then(|| PollRun {
+                    rounds: run.rounds,
+                    messages: run.messages,
+                    peak_replies: run.peak_replies,
+                    seats: (run.seats > 0).then_some(run.seats.into()),
+                })
+            }
         }
     }
 

@@ -86,15 +86,14 @@ pub struct Plot {
     cheaters: u32,
     leader: Leader,
     round: u32,
-    /// The present round.
-    left: SegmentEnd,
-    right: SegmentEnd,
+    /// The left and the right end, in the present round.
+    ends: [SegmentEnd; 2],
     /// Their own flips, from left to right, chosen or not; one for each member that they pretend to
     /// be.
     own: Vec<Option<Flip>>,
     /// The number of messages that may go to the left and to the right before all of their flips
     /// are chosen.
-    ahead: (u32, u32),
+    ahead: [u32; 2],
     /// The plan, once it is drawn.
     plan: Option<Plan>,
     is_over: bool,
@@ -141,10 +140,9 @@ impl Plot {
             cheaters,
             leader: Leader::selecting(members, setting.honest.selection),
             round: 1,
-            left: SegmentEnd::default(),
-            right: SegmentEnd::default(),
+            ends: Default::default(),
             own: vec![None; pretended as usize],
-            ahead: (0, 0),
+            ahead: [0, 0],
             plan: None,
             is_over: false,
             said: Vec::new(),
@@ -217,12 +215,7 @@ impl Plot {
             // last that the other neighbour gets.
             Cheat::InconsistentMessage | Cheat::NoFaultMessage => (1, u64::from(self.cheaters)),
             Cheat::ChangeMessage => (u64::from(self.cheaters) + 1, members),
-            Cheat::BrokenRing
-            | Cheat::FaultMessage
-            | Cheat::DeterministicFlip
-            | Cheat::SimulateProcessor
-            | Cheat::StaleMate
-            | Cheat::Best(_) => (1, members),
+            _ => (1, members),
         };
         let span = last - first + 1;
         let slot = first + ((u128::from(rng.next_u64()) * u128::from(span)) >> 64) as u64;
@@ -236,8 +229,8 @@ impl Plot {
 
     fn begin_round(&mut self, rng: &mut impl Rng) {
         self.own.fill(None);
-        self.ahead = (0, 0);
-        for port in [&mut self.left, &mut self.right] {
+        self.ahead = [0, 0];
+        for port in &mut self.ends {
             port.heard.clear();
             port.heard.append(&mut port.early);
             port.said = 0;
@@ -250,9 +243,8 @@ impl Plot {
         self.choose(rng);
         while self.speak_up(Side::Left) | self.speak_up(Side::Right) {}
         let members = self.setting.members;
-        let is_done =
-            |port: &SegmentEnd| port.heard.len() as u32 == members && port.said == members;
-        if is_done(&self.left) && is_done(&self.right) {
+        let mut ends = self.ends.iter();
+        if ends.all(|port| port.heard.len() as u32 == members && port.said == members) {
             self.conclude(rng);
         }
     }
@@ -289,20 +281,14 @@ impl Plot {
     /// The number of messages that an honest member would have sent to `side` by now. Before all
     /// flips are chosen, the number in `ahead`.
     fn due(&self, side: Side) -> u32 {
-        let (left, right) = (self.left.heard.len() as u32, self.right.heard.len() as u32);
+        let [left, right] = Side::BOTH.map(|side| self.port(side).heard.len() as u32);
         let due = match (self.setting.honest.ring, side) {
             (Ring::BothWays, Side::Left | Side::Right) | (Ring::Clockwise, Side::Right) => {
                 left.min(right) + 1
             }
             (Ring::Clockwise, Side::Left) => left.min(right + 1),
         };
-        if self.has_chosen() {
-            return due;
-        }
-        match side {
-            Side::Left => self.ahead.0,
-            Side::Right => self.ahead.1,
-        }
+        if self.has_chosen() { due } else { self.ahead[side as usize] }
     }
 
     /// Message number `slot` to `side`, if it is known by now.
@@ -389,7 +375,8 @@ impl Plot {
             Some(Message::Flip(flip)) => Some(*flip),
             Some(Message::Withheld | Message::Fault) | None => None,
         };
-        heard(&self.left, from_left).or_else(|| heard(&self.right, from_right))
+        let [left, right] = &self.ends;
+        heard(left, from_left).or_else(|| heard(right, from_right))
     }
 
     fn hear_of_fault(&mut self, side: Side) {
@@ -407,16 +394,10 @@ impl Plot {
     }
 
     fn port(&self, side: Side) -> &SegmentEnd {
-        match side {
-            Side::Left => &self.left,
-            Side::Right => &self.right,
-        }
+        &self.ends[side as usize]
     }
 
     fn port_mut(&mut self, side: Side) -> &mut SegmentEnd {
-        match side {
-            Side::Left => &mut self.left,
-            Side::Right => &mut self.right,
-        }
+        &mut self.ends[side as usize]
     }
 }

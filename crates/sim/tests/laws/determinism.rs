@@ -5,13 +5,12 @@ use std::ops::ControlFlow;
 use hustings_protocol::Priority;
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{
-    Boot, Delay, Detection, Experiment, JsonLines, LossModel, Network, Reordering, Seeds, Setup,
-    monte_carlo,
+    Boot, Delay, Detection, JsonLines, LossModel, Network, Reordering, Seeds, Setup, monte_carlo,
 };
 
 use crate::storm::Storm;
 use crate::support::family::Family;
-use crate::support::{UNIT, total};
+use crate::support::{Experiment, UNIT, total};
 
 /// The same seed gives the same trace, byte for byte, and the next seed another.
 pub(crate) fn same_seed_same_trace<P: Family>(seed: u64) -> Result<(), String> {

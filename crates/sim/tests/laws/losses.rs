@@ -2,12 +2,11 @@
 
 use hustings_protocol::Priority;
 use hustings_sim::{
-    Boot, Delay, Detection, Experiment, LossModel, Network, Reordering, Scenario, Seeds, Setup,
-    Stream,
+    Boot, Delay, Detection, LossModel, Network, Reordering, Scenario, Seeds, Setup, Stream,
 };
 
 use crate::support::family::Family;
-use crate::support::{UNIT, ranked, script, shuffle};
+use crate::support::{Experiment, UNIT, ranked, script, shuffle};
 
 /// The number of `runs` groups of five, with a permanent loss of one message in ten and a dead best
 /// member, that do not agree after `patiences` times their patience.

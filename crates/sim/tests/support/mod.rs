@@ -13,8 +13,10 @@ use std::ops::Range;
 
 use hustings_protocol::{Duration, Instant, Priority, Simulated};
 use hustings_sim::classics::Layout;
-use hustings_sim::{Boot, Delay, Detection, Experiment, Network, Scenario, Seeds, Setup, Summary};
-use hustings_sim::{Tally, Trace, Who};
+use hustings_sim::{
+    Boot, Delay, Detection, Network, Scenario, Seeds, Setup, Silent, Summary, Tally, Trace, Who,
+    World,
+};
 use rand_core::Rng;
 
 /// The delay of every message in the papers' examples.
@@ -70,6 +72,43 @@ pub(crate) fn run_traced<P: Simulated + Default + 'static, T: Trace<P>>(
 fn experiment(setup: Setup, scenario: Scenario, limit: u64) -> Experiment {
     scenario.check(setup.priorities.len()).unwrap_or_else(|error| panic!("{error} in\n{scenario}"));
     Experiment { setup, scenario, limit: units(limit) }
+}
+
+/// The definition of one run: a world, a scenario and a time limit.
+#[derive(Debug, Clone)]
+pub(crate) struct Experiment {
+    /// The properties of the world.
+    pub(crate) setup: Setup,
+    /// The scenario, which also starts members.
+    pub(crate) scenario: Scenario,
+    /// The time at which the run stops if events are still pending.
+    pub(crate) limit: Instant,
+}
+
+impl Experiment {
+    /// Executes the run.
+    pub(crate) fn run<P: Simulated>(
+        self,
+        config: P::Config,
+        seeds: Seeds,
+        make: impl FnMut(Boot<P>) -> P + 'static,
+    ) -> Summary {
+        self.run_traced(config, seeds, Silent, make).0
+    }
+
+    /// Executes the run and records it.
+    pub(crate) fn run_traced<P: Simulated, T: Trace<P>>(
+        self,
+        config: P::Config,
+        seeds: Seeds,
+        trace: T,
+        make: impl FnMut(Boot<P>) -> P + 'static,
+    ) -> (Summary, T) {
+        let mut world = World::traced(self.setup, config, seeds, trace, make);
+        world.follow(&self.scenario);
+        let halt = world.run_until(self.limit);
+        (Summary::of(&world, halt), world.into_trace())
+    }
 }
 
 /// A number below `bound`.

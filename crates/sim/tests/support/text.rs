@@ -128,8 +128,8 @@ where
 
     fn record(&mut self, at: Instant, event: Event<'_, P>) {
         let line = match event {
-            Event::Struck { verb: Verb::Start(_) } => return, // each start has its own line
-            Event::Struck { verb } => format!("* {verb}"),
+            Event::Struck { verb: Verb::Start(_), .. } => return, // each start has its own line
+            Event::Struck { verb, .. } => format!("* {verb}"),
             Event::Started { member } => format!("{member} starts"),
             Event::Sent { from, to, message } => format!("{from} -> {to} {}", message.says()),
             Event::Multicast { from, message } => format!("{from} -> all {}", message.says()),

@@ -1,11 +1,11 @@
 //! The announce family in the field: T_A is ten seconds, T_S five, a question waits for three.
 
 use hustings_protocol::announce::{Announce, Config, Joining, Message, Takeover};
-use hustings_sim::{Boot, Detection, Experiment, Seeds};
+use hustings_sim::{Boot, Detection, Seeds};
 
 use crate::check;
 use crate::support::text::{Says, Text};
-use crate::support::{UNIT, group, ranked, script, units};
+use crate::support::{Experiment, UNIT, group, ranked, script, units};
 
 impl Says for Message {
     fn says(&self) -> String {

@@ -6,11 +6,11 @@ mod puppet;
 mod support;
 mod verbs;
 
-use hustings_sim::{Boot, Detection, Experiment, Seeds, Setup};
+use hustings_sim::{Boot, Detection, Seeds, Setup};
 
 use puppet::{Puppet, Script};
 use support::text::Text;
-use support::{group, ranked, script, units};
+use support::{Experiment, group, ranked, script, units};
 
 /// The trace of a group of puppets under a scenario.
 fn play(members: u32, detection: Detection, scenario: &str, acts: Script) -> Vec<String> {

@@ -1,12 +1,10 @@
 //! The network's effect on messages. Tolerances are 4.5 standard deviations of the count.
 
 use hustings_protocol::{Duration, Priority};
-use hustings_sim::{
-    Boot, Delay, Detection, Experiment, LossModel, Network, Reordering, Seeds, Setup, Tally,
-};
+use hustings_sim::{Boot, Delay, Detection, LossModel, Network, Reordering, Seeds, Setup, Tally};
 
 use crate::puppet::{Act, Cue, Puppet, Script};
-use crate::support::{UNIT, group, ranked, script, units};
+use crate::support::{Experiment, UNIT, group, ranked, script, units};
 use crate::{only, play, play_in};
 
 /// The delays of the two paths of a multicast: to all at one time, or to each at its own.

@@ -28,11 +28,6 @@ impl LeaseMachine {
         self.seen.clone()
     }
 
-    /// The time of the next write, if there is something to persist.
-    pub(in crate::lease_client) fn persist_at(&self) -> Option<Instant> {
-        self.persist_retry.due()
-    }
-
     /// Handles the result of a write. A failed write is repeated.
     pub(in crate::lease_client) fn on_written(&mut self, written: io::Result<()>) {
         match written {
@@ -61,11 +56,8 @@ impl LeaseMachine {
         // A later era ends this one. Only the last fence of this era is recorded, so that a forged
         // fence cannot use up the eras that follow.
         let fence = fence.min(era::last(self.terms.era));
-        match store {
-            Some(store) if self.seen.store != Some(store) => {
-                return self.on_claim_of_another_store(store, fence, holds);
-            }
-            Some(_) | None => {}
+        if let Some(other) = store.filter(|it| self.seen.store != Some(*it)) {
+            return self.on_claim_of_another_store(other, fence, holds);
         }
         self.heard = self.heard.max(Some(fence));
         if self.shut_out.is_some() {
@@ -77,7 +69,10 @@ impl LeaseMachine {
             self.forfeit();
         }
         if held == Some(fence) && !self.is_over() {
-            self.end_era(self.given_twice(fence));
+            let group = &self.terms.group;
+            self.end_era(format!(
+                "the store granted fence {fence} to this member and to another: it was restored from an older copy, lost confirmed writes, or exists twice: raise `era` of group `{group}` on all members"
+            ));
             return true;
         }
         if holds {
@@ -242,13 +237,6 @@ impl LeaseMachine {
         }
         self.seen.highest = self.seen.highest.max(Some(era::last(self.terms.era)));
         self.persist_retry.note();
-    }
-
-    pub(super) fn given_twice(&self, fence: Fence) -> String {
-        format!(
-            "the store granted fence {fence} to this member and to another: it was restored from an older copy, lost confirmed writes, or exists twice: raise `era` of group `{}` on all members",
-            self.terms.group
-        )
     }
 
     pub(super) fn over(&self) -> String {

@@ -42,7 +42,7 @@ impl SuppressionOptions {
         };
         config.check().map_err(Failure::usage)?;
         super::require_room(self.members, config.suppress, setup)?;
-        Ok(Suppressing::new(self.members, config, &setup.conditions))
+        Ok(Suppressing { members: self.members, config, conditions: setup.conditions })
     }
 }
 

@@ -61,7 +61,7 @@ async fn with_word(place: u32, verdict: Verdict) -> (Table, Verification) {
 }
 
 fn chain(entries: &[Entry]) -> Chain {
-    let mut chain = Chain::new();
+    let mut chain = Chain::default();
     for entry in entries {
         chain.take(entry);
     }

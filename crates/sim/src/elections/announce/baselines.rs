@@ -1,13 +1,13 @@
 //! The baselines: suppression (SUP) and announce-listen (AL).
 
+use hustings_protocol::Priority;
 use hustings_protocol::announce_listen::{self, AnnounceListen};
 use hustings_protocol::suppression::{self, Suppression};
-use hustings_protocol::{Duration, Priority};
 
 use super::onlooker::{self, Close, Onlooker, Story};
 use super::{Schedule, all_start};
 use crate::convergence::Expected;
-use crate::elections::Election;
+use crate::elections::{Election, Extent};
 use crate::measure::Metric;
 use crate::trial::{Churn, Course};
 use crate::{Boot, Conditions, Detection, Scenario, Seeds, announcing};
@@ -19,23 +19,13 @@ pub struct Suppressing {
     pub members: u32,
     /// The configuration of the members.
     pub config: suppression::Config,
-    mean_delay: Duration,
-    delay_bound: Duration,
+    /// The conditions, which determine how long it takes.
+    pub conditions: Conditions,
 }
 
 impl Suppressing {
-    /// Creates the election under these conditions.
-    pub fn new(members: u32, config: suppression::Config, conditions: &Conditions) -> Self {
-        Self {
-            members,
-            config,
-            mean_delay: conditions.mean_delay(),
-            delay_bound: conditions.delay_bound(),
-        }
-    }
-
     fn close(&self) -> Close {
-        Close::Spoken { delay: self.mean_delay }
+        Close::Spoken { delay: self.conditions.mean_delay() }
     }
 }
 
@@ -44,24 +34,15 @@ impl Election for Suppressing {
     type Observer = Onlooker;
     const DETECTION: Detection = Detection::Never;
 
-    fn members(&self) -> u32 {
-        self.members
-    }
-
-    fn round(&self) -> Duration {
-        self.config.suppress + self.mean_delay
-    }
-
-    fn long_enough(&self) -> Duration {
-        self.config.suppress + self.delay_bound * 10
-    }
-
-    fn pace(&self) -> Duration {
-        self.config.suppress.mul_f64(0.25)
-    }
-
-    fn flood(&self) -> u64 {
-        100_000 + 10 * u64::from(self.members)
+    fn extent(&self) -> Extent {
+        let suppress = self.config.suppress;
+        Extent {
+            members: self.members,
+            round: suppress + self.conditions.mean_delay(),
+            long_enough: suppress + self.conditions.delay_bound() * 10,
+            pace: suppress.mul_f64(0.25),
+            flood: 100_000 + 10 * u64::from(self.members),
+        }
     }
 
     fn layout(&self, _: Seeds) -> (Vec<Priority>, Scenario) {
@@ -76,8 +57,8 @@ impl Election for Suppressing {
         Suppression::new()
     }
 
-    fn observer(&self, priorities: &[Priority], course: Course) -> Onlooker {
-        Onlooker::new(priorities, Expected::FirstAnnouncer, self.close(), course)
+    fn observer(&self, _: &[Priority], course: Course) -> Onlooker {
+        Onlooker::new(self.members, Expected::FirstAnnouncer, self.close(), course)
     }
 
     fn metrics(&self, course: Course) -> Vec<Metric<Story>> {
@@ -103,24 +84,8 @@ impl Election for AnnounceListening {
     type Observer = Onlooker;
     const DETECTION: Detection = Detection::Never;
 
-    fn members(&self) -> u32 {
-        self.members
-    }
-
-    fn round(&self) -> Duration {
-        self.config.announce
-    }
-
-    fn long_enough(&self) -> Duration {
-        self.schedule.long_enough(self.churn)
-    }
-
-    fn pace(&self) -> Duration {
-        self.schedule.pace
-    }
-
-    fn flood(&self) -> u64 {
-        self.schedule.flood
+    fn extent(&self) -> Extent {
+        self.schedule.extent(self.members, self.churn)
     }
 
     fn layout(&self, _: Seeds) -> (Vec<Priority>, Scenario) {
@@ -139,9 +104,9 @@ impl Election for AnnounceListening {
         self.churn
     }
 
-    fn observer(&self, priorities: &[Priority], course: Course) -> Onlooker {
+    fn observer(&self, _: &[Priority], course: Course) -> Onlooker {
         let expected = Expected::Member(self.members - 1);
-        Onlooker::new(priorities, expected, Close::Heard, course)
+        Onlooker::new(self.members, expected, Close::Heard, course)
     }
 
     fn metrics(&self, course: Course) -> Vec<Metric<Story>> {

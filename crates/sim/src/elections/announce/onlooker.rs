@@ -1,18 +1,14 @@
 //! The observer and the metrics of elections by announcement.
 
-use std::collections::BTreeSet;
-
 use hustings_protocol::announce::Message;
-use hustings_protocol::{
-    Candidate, Duration, ElectionOutcome, Instant, MemberId, Priority, Simulated,
-};
+use hustings_protocol::{Duration, ElectionOutcome, Instant, MemberId, Simulated};
 
 use crate::convergence::{Expected, Watch};
 use crate::elections::Observer;
 use crate::measure::{Account, Metric};
 use crate::statistics::Kind;
 use crate::trial::{Course, Run};
-use crate::{Ending, Event, Trace, Verb, Who};
+use crate::{Ending, Event, Trace, Verb};
 
 /// The event that ends an election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +28,6 @@ pub struct Onlooker {
     close: Close,
     course: Course,
     expected: Expected,
-    people: People,
     first_announcer: Option<u32>,
     /// The times at which messages other than announcements were sent, until the election was over.
     asides: Vec<Instant>,
@@ -54,18 +49,12 @@ pub(super) struct Figures {
 }
 
 impl Onlooker {
-    pub(super) fn new(
-        priorities: &[Priority],
-        expected: Expected,
-        close: Close,
-        course: Course,
-    ) -> Self {
+    pub(super) fn new(members: u32, expected: Expected, close: Close, course: Course) -> Self {
         Self {
-            convergence: Watch::new(priorities.len() as u32, expected),
+            convergence: Watch::new(members, expected),
             close,
             course,
             expected,
-            people: People::new(priorities),
             first_announcer: None,
             asides: Vec::new(),
             election: None,
@@ -140,9 +129,16 @@ impl<P: Simulated<Message = Message, Outcome = ElectionOutcome>> Trace<P> for On
                     }
                 }
             },
-            Event::Struck { verb } => self.people.strike(verb, at, &mut self.convergence),
-            Event::Sent { .. } | Event::Lost { .. } | Event::Started { .. } => {}
-            Event::Expired { .. } | Event::ViewChanged { .. } | Event::Reported { .. } => {}
+            Event::Struck { verb: Verb::Kill(_) | Verb::Leave(_), members } => {
+                members.iter().for_each(|member| self.convergence.left(*member, at));
+            }
+            Event::Struck { verb: Verb::Restart { .. }, members } => {
+                for member in *members {
+                    self.convergence.left(*member, at);
+                    self.convergence.came(*member, at);
+                }
+            }
+            _ => {}
         }
         self.convergence.record(at, event);
         if may_end {
@@ -169,81 +165,6 @@ impl<P: Simulated<Message = Message, Outcome = ElectionOutcome>> Observer<P> for
         };
         let elected_best = self.is_best(&run);
         Story { run, election, afterwards, elected_best }
-    }
-}
-
-/// The members that are up. A scenario may name a member by its rank, which depends on this.
-struct People {
-    members: u32,
-    /// The priorities by member. Empty if each member is better than all before it, which saves
-    /// memory in groups of a million.
-    priorities: Vec<Priority>,
-    down: BTreeSet<u32>,
-    paused: BTreeSet<u32>,
-}
-
-impl People {
-    fn new(priorities: &[Priority]) -> Self {
-        let is_ascending = priorities.is_sorted_by(|one, next| one < next);
-        Self {
-            members: priorities.len() as u32,
-            priorities: if is_ascending { Vec::new() } else { priorities.to_vec() },
-            down: BTreeSet::new(),
-            paused: BTreeSet::new(),
-        }
-    }
-
-    /// Records departures and returns, and passes them on to `convergence`.
-    fn strike(&mut self, verb: &Verb, at: Instant, convergence: &mut Watch) {
-        match verb {
-            Verb::Kill(who) | Verb::Leave(who) => {
-                for member in self.resolve(who) {
-                    self.paused.remove(&member);
-                    self.down.insert(member);
-                    convergence.left(member, at);
-                }
-            }
-            Verb::Restart { who, .. } => {
-                for member in self.resolve(who) {
-                    self.paused.remove(&member);
-                    self.down.remove(&member);
-                    convergence.left(member, at);
-                    convergence.came(member, at);
-                }
-            }
-            Verb::Pause(who) => {
-                let paused = self.resolve(who);
-                let up = paused.into_iter().filter(|it| !self.down.contains(it));
-                self.paused.extend(up);
-            }
-            Verb::Resume(who) => {
-                for member in self.resolve(who) {
-                    self.paused.remove(&member);
-                }
-            }
-            Verb::Start(_) | Verb::Cut(_) | Verb::CutOneWay { .. } | Verb::Heal => {}
-            Verb::Drift { .. } => {}
-        }
-    }
-
-    fn resolve(&self, who: &Who) -> Vec<u32> {
-        let all = 0..self.members;
-        match who {
-            Who::Members(members) => members.clone(),
-            Who::All => all.collect(),
-            Who::Best => {
-                let is_there = |it: &u32| !self.down.contains(it) && !self.paused.contains(it);
-                let priority = |member| match self.priorities.get(member as usize) {
-                    Some(priority) => *priority,
-                    None => Priority(u64::from(member)),
-                };
-                let best = all.filter(is_there).max_by_key(|&member| Candidate {
-                    priority: priority(member),
-                    id: MemberId(u64::from(member)),
-                });
-                best.into_iter().collect()
-            }
-        }
     }
 }
 

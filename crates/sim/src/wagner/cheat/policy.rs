@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use hustings_protocol::wagner::Ring;
-use hustings_protocol::wagner::fault::Side;
 use hustings_protocol::wagner::flips::Flip;
 use rand_core::Rng;
 
@@ -60,14 +59,15 @@ impl Plot {
             self.own[0] = None;
         }
         let shown_first = self.cheaters - 1;
-        self.ahead = (0, shown_first);
+        self.ahead = [0, shown_first];
         let others = self.setting.members - self.cheaters;
         let for_free = match self.setting.honest.ring {
             Ring::BothWays => 1,
             Ring::Clockwise => 0,
         };
         let wanted = (shown_first + for_free).min(others - 1) as usize;
-        if self.left.heard.is_empty() || self.right.heard.len() < wanted {
+        let [left, right] = &self.ends;
+        if left.heard.is_empty() || right.heard.len() < wanted {
             return;
         }
         self.own[0] = Some(if self.leader.splits() {
@@ -122,7 +122,8 @@ impl Plot {
             Ring::BothWays => true,
             Ring::Clockwise => false,
         };
-        if self.left.heard.is_empty() || (waits_for_right && self.right.heard.is_empty()) {
+        let [left, right] = &self.ends;
+        if left.heard.is_empty() || (waits_for_right && right.heard.is_empty()) {
             return;
         }
         if !self.leader.splits() {
@@ -161,20 +162,17 @@ impl Plot {
         }
         let active = self.known(u32::MAX, |place| self.leader.active().contains(place));
         while !self.has_chosen() {
-            let (left, right) = self.ahead;
+            let [left, right] = self.ahead;
             let sight = scheme.sight(active, left, right);
-            let (from_left, from_right) = (self.left.heard.len(), self.right.heard.len());
+            let [from_left, from_right] = self.ends.each_ref().map(|end| end.heard.len());
             if from_left < sight.from_left as usize || from_right < sight.from_right as usize {
                 return;
             }
             let heads = self
                 .known(sight.shown | sight.seen, |place| self.flip_of(place) == Some(Flip::Heads));
             let Move { side, flip } = scheme.next(active, left, right, heads);
-            self.ahead = match side {
-                Side::Left => (left + 1, right),
-                Side::Right => (left, right + 1),
-            };
-            let shown = scheme.sight(active, self.ahead.0, self.ahead.1).shown;
+            self.ahead[side as usize] += 1;
+            let shown = scheme.sight(active, self.ahead[0], self.ahead[1]).shown;
             for at in 0..self.own.len() {
                 if (shown & !sight.shown) >> at & 1 == 1 {
                     self.own[at] = Some(flip);

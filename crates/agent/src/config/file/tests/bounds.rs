@@ -4,6 +4,7 @@ use hustings_protocol::Duration;
 use hustings_protocol::announce::{Config, Listen};
 
 use super::{announced, group, settle};
+use crate::authority::config::EtcdConfig;
 use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, StoreConfig, StoreKind};
 
 /// The bounds also apply to a program that fills in a configuration without a file.
@@ -75,7 +76,8 @@ fn bounds_of_ttl_and_addresses_apply_to_programs() {
         "multicast 239.255.72.85:0: port 0 cannot be used: choose a port, such as 7401"
     );
     let postgres = StoreKind::Postgres { url: "secret@db".to_owned() };
-    let etcd = StoreKind::Etcd { endpoints: vec!["secret@etcd".to_owned()], login: None, ca: None };
+    let endpoints = vec!["secret@etcd".to_owned()];
+    let etcd = StoreKind::Etcd(EtcdConfig { endpoints, login: None, ca: None });
     for (store, said) in [(postgres, "postgres write it as"), (etcd, "etcd write it as")] {
         if !store.is_built() {
             continue;

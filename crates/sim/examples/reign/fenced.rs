@@ -4,10 +4,6 @@
 //! At every step the [`Registry`] checks the promise of tenure: one holder at a time, and fences
 //! that only rise.
 
-mod lease_soak;
-
-pub use lease_soak::{Crashes, FIRST_K, LeaseSoak, Voters, lease_soak};
-
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -17,22 +13,21 @@ use hustings_protocol::tenure::{self, Durable, Fence, Role, Saved, Tenure, Tenur
 use hustings_protocol::{
     Candidate, Duration, ElectionOutcome, Input, Instant, Io, MemberId, Protocol, Simulated, View,
 };
+use hustings_sim::{Boot, Event, Trace, Verb};
 use rand_core::Rng;
-
-use crate::{Boot, Event, Trace, Verb, Who};
 
 /// The configuration of elections and tenure.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub(crate) struct Config {
     /// The election.
-    pub election: probabilistic::Config,
+    pub(crate) election: probabilistic::Config,
     /// Tenure.
-    pub tenure: tenure::Config,
+    pub(crate) tenure: tenure::Config,
 }
 
 /// A message between members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub enum Message {
+pub(crate) enum Message {
     /// A message of the election.
     Election(probabilistic::Message),
     /// A message of tenure.
@@ -41,7 +36,7 @@ pub enum Message {
 
 impl Message {
     /// The kind of all tenure messages.
-    pub const TENURE: usize = 6;
+    pub(crate) const TENURE: usize = 6;
 }
 
 impl hustings_protocol::Message for Message {
@@ -58,7 +53,7 @@ impl hustings_protocol::Message for Message {
 
 /// The timers of both protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Timer {
+pub(crate) enum Timer {
     /// A timer of the election.
     Election(probabilistic::Timer),
     /// A timer of tenure.
@@ -86,7 +81,7 @@ impl hustings_protocol::Timer for Timer {
 /// The outcomes of both protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(untagged)]
-pub enum FencedOutcome {
+pub(crate) enum FencedOutcome {
     /// An outcome of the election.
     Election(ElectionOutcome),
     /// An outcome of tenure.
@@ -111,22 +106,22 @@ impl Nominating for FencedOutcome {
 
 /// A request to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Request {
+pub(crate) enum Request {
     /// Call an election.
     Call,
 }
 
 /// One member. It seeks tenure while it is the election's nominee.
 #[derive(Debug, Clone)]
-pub struct Fenced {
-    election: Probabilistic,
+pub(crate) struct Fenced {
+    pub(crate) election: Probabilistic,
     /// Boxed: most members never hold tenure, and a hundred thousand take part in elections.
     tenure: Box<Tenure>,
 }
 
 impl Fenced {
     /// Creates a member that comes up. `config` determines if it votes.
-    pub fn new(boot: &Boot<Self>, config: &tenure::Config) -> Self {
+    pub(crate) fn new(boot: &Boot<Self>, config: &tenure::Config) -> Self {
         let votes = config.place(boot.me.id).map(|_| {
             // The group is new: its voters were initialised, and keep their saved state.
             Saved::Initialised(boot.saved.unwrap_or(Durable::FOUNDING))
@@ -135,11 +130,6 @@ impl Fenced {
             election: Probabilistic::new(),
             tenure: Box::new(Tenure::new(Role { votes, stands: true })),
         }
-    }
-
-    /// True if it holds tenure when its clock shows `now`.
-    pub fn holds(&self, now: Instant) -> bool {
-        self.tenure.holds(now).is_some()
     }
 
     /// Passes an input to the election. The resulting nominee decides if the member seeks tenure.
@@ -260,10 +250,9 @@ macro_rules! half {
 half!(Probabilistic, Election, election, |_, ()| {});
 half!(Tenure, Tenure, tenure, |io, state| io.save(state));
 
-/// The present holder and the past tenures. Panics if the promise of tenure is broken. Kill members
-/// by number, so that the registry notices.
+/// The present holder and the past tenures. Panics if the promise of tenure is broken.
 #[derive(Debug, Clone, Default)]
-pub struct Registry {
+pub(crate) struct Registry {
     holder: Option<(u32, Fence)>,
     last: Option<Fence>,
     /// The number of tenures of each member that has had any.
@@ -272,17 +261,17 @@ pub struct Registry {
 
 impl Registry {
     /// The present holder and its fence.
-    pub fn holder(&self) -> Option<(u32, Fence)> {
+    pub(crate) fn holder(&self) -> Option<(u32, Fence)> {
         self.holder
     }
 
     /// The number of tenures.
-    pub fn tenures(&self) -> u64 {
+    pub(crate) fn tenures(&self) -> u64 {
         self.tenures.values().sum()
     }
 
     /// The number of tenures of `member`.
-    pub fn tenures_of(&self, member: u32) -> u64 {
+    pub(crate) fn tenures_of(&self, member: u32) -> u64 {
         self.tenures.get(&member).copied().unwrap_or_default()
     }
 
@@ -314,7 +303,7 @@ impl Trace<Fenced> for Registry {
                 TenureOutcome::Refused(_) => {}
             },
             // A dead member no longer acts.
-            Event::Struck { verb: Verb::Kill(Who::Members(members)) } => {
+            Event::Struck { verb: Verb::Kill(_), members } => {
                 members.iter().for_each(|member| self.ended(*member));
             }
             _ => {}

@@ -1,47 +1,10 @@
-//! One run from beginning to end, and the state at its end.
+//! The state of a world at the end of a run.
 
 use std::collections::BTreeMap;
 
 use hustings_protocol::{Candidate, Instant, MemberId, Simulated};
 
-use crate::{Boot, Halt, Scenario, Seeds, Setup, Silent, Tally, Trace, World};
-
-/// The definition of one run: a world, a scenario and a time limit.
-#[derive(Debug, Clone)]
-pub struct Experiment {
-    /// The properties of the world.
-    pub setup: Setup,
-    /// The scenario, which also starts members.
-    pub scenario: Scenario,
-    /// The time at which the run stops if events are still pending.
-    pub limit: Instant,
-}
-
-impl Experiment {
-    /// Executes the run.
-    pub fn run<P: Simulated>(
-        self,
-        config: P::Config,
-        seeds: Seeds,
-        make: impl FnMut(Boot<P>) -> P + 'static,
-    ) -> Summary {
-        self.run_traced(config, seeds, Silent, make).0
-    }
-
-    /// Executes the run and records it.
-    pub fn run_traced<P: Simulated, T: Trace<P>>(
-        self,
-        config: P::Config,
-        seeds: Seeds,
-        trace: T,
-        make: impl FnMut(Boot<P>) -> P + 'static,
-    ) -> (Summary, T) {
-        let mut world = World::traced(self.setup, config, seeds, trace, make);
-        world.follow(&self.scenario);
-        let halt = world.run_until(self.limit);
-        (Summary::of(&world, halt), world.into_trace())
-    }
-}
+use crate::{Halt, Tally, Trace, World};
 
 /// The result of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]

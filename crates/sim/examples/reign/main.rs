@@ -1,16 +1,19 @@
 //! A soak test of many probabilistic elections with tenure, in groups of several sizes. It prints
-//! their cost and checks that no two members ever hold tenure at once. `cargo xtask lease_soak` runs it.
+//! their cost and checks that no two members ever hold tenure at once. `cargo xtask reign` runs it.
 //!
-//! `lease_soak ELECTIONS MEMBERS...` prints a line for each size, and panics if tenure breaks its
+//! `reign ELECTIONS MEMBERS...` prints a line for each size, and panics if tenure breaks its
 //! promise.
+
+mod fenced;
+mod lease_soak;
 
 use std::error::Error;
 use std::io::{Write, stdout};
 use std::ops::ControlFlow;
 
-use hustings_sim::fenced::{Crashes, FIRST_K, Voters, lease_soak};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Seeds, monte_carlo};
+use lease_soak::{Crashes, FIRST_K, Voters, lease_soak};
 
 /// The number of consecutive elections in one world. Intervals are over the means of worlds, which
 /// are independent.

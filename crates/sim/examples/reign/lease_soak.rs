@@ -3,17 +3,17 @@
 
 use hustings_protocol::probabilistic::{self, GroupSize, StartAction, Strategy};
 use hustings_protocol::{Duration, Instant, MemberId, Priority, tenure};
+use hustings_sim::{Delay, Detection, Network, Seeds, Setup, Stream, Verb, Who, World};
 use rand_core::Rng;
 
-use super::{Config, Fenced, Message, Registry, Request};
-use crate::{Delay, Detection, Network, Seeds, Setup, Stream, Verb, Who, World};
+use crate::fenced::{Config, Fenced, Message, Registry, Request};
 
 const HOP: Duration = Duration::from_millis(10);
 const TTL: Duration = Duration::from_secs(1);
 const VOTERS: u64 = 5;
 /// K of the first round. At a loss of one fifth, each of 100,000 members hears at least one of this
 /// many relays.
-pub const FIRST_K: u32 = 28;
+pub(crate) const FIRST_K: u32 = 28;
 /// The interval between elections. Three rounds take less, and so does a tenure without renewals.
 const APART: Duration = Duration::from_secs(6);
 /// Crashes happen within this time: a first round is over and its nominee has asked for tenure.
@@ -25,8 +25,9 @@ const MEMBERS: u32 = 1_000;
 
 /// The choice of voters. At equal priority, the lower number is the better candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Voters {
+pub(crate) enum Voters {
     /// The five best: the elected member nearly always votes, as in a group that is hardly larger.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only the test has such voters"))]
     Best,
     /// Five evenly spread members: the elected member hardly ever votes, as in a large group.
     Spread,
@@ -46,38 +47,38 @@ impl Voters {
 
 /// The result of many elections in a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LeaseSoak {
+pub(crate) struct LeaseSoak {
     /// Mean messages of the election, per election.
-    pub election_messages: f64,
+    pub(crate) election_messages: f64,
     /// Mean messages about tenure, renewals included, per election.
-    pub tenure_messages: f64,
+    pub(crate) tenure_messages: f64,
     /// The number of tenures.
-    pub tenures: u64,
+    pub(crate) tenures: u64,
     /// The number of tenures of voters.
-    pub tenures_of_voters: u64,
+    pub(crate) tenures_of_voters: u64,
     /// The crashes.
-    pub crashes: Crashes,
+    pub(crate) crashes: Crashes,
 }
 
 /// Numbers of crashes. A member counts in every category that it belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Crashes {
+pub(crate) struct Crashes {
     /// All members.
-    pub members: u64,
+    pub(crate) members: u64,
     /// Members that held tenure.
-    pub holders: u64,
+    pub(crate) holders: u64,
     /// Members that were the nominee of the election's caller.
-    pub nominees: u64,
+    pub(crate) nominees: u64,
     /// Voters.
-    pub voters: u64,
+    pub(crate) voters: u64,
     /// Members that were relaying.
-    pub relaying: u64,
+    pub(crate) relaying: u64,
 }
 
 impl Crashes {
     /// The sum of both.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self {
             members: self.members + other.members,
             holders: self.holders + other.holders,
@@ -97,7 +98,7 @@ impl Crashes {
 ///
 /// # Panics
 /// If two members hold tenure at once, or a fence does not rise.
-pub fn lease_soak(
+pub(crate) fn lease_soak(
     members: u32,
     voters: Voters,
     elections: u64,
