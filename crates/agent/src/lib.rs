@@ -21,7 +21,7 @@ pub use hustings_authority as authority;
 pub use hustings_node::node as group;
 pub use hustings_node::{council, counters, driver, frame, identity, replay_window, seal};
 pub use hustings_protocol::leadership;
-pub use hustings_supervise::{death_witness, descriptors, workload};
+pub use hustings_supervise::{death_witness, fd_limit, workload};
 pub use hustings_system::clock;
 
 pub use agent::{

@@ -24,7 +24,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::descriptors;
+use crate::fd_limit;
 
 mod incoming;
 mod outgoing;
@@ -75,9 +75,9 @@ impl Limits {
     /// Leaves three eighths of the descriptors to the rest of this process where the limit is low.
     fn within_descriptors(self) -> Self {
         Self {
-            connections: self.connections.min(descriptors::share(2)),
-            strangers: self.strangers.min(descriptors::share(8)),
-            strangers_per_address: self.strangers_per_address.min(descriptors::share(16)),
+            connections: self.connections.min(fd_limit::share_of_limit(2)),
+            strangers: self.strangers.min(fd_limit::share_of_limit(8)),
+            strangers_per_address: self.strangers_per_address.min(fd_limit::share_of_limit(16)),
             ..self
         }
     }

@@ -74,7 +74,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinHandle};
 
 use super::store::{Store, StoreError};
-use super::{Fence, FenceLog, LeaseEvents, LeaseWatch, Remember, Request, StoreTag, StoreTerms};
+use super::{Fence, LeaseEvents, LeaseWatch, Remember, Request, SeenFences, StoreTag, StoreTerms};
 use hustings_system::clock;
 use lease_machine::{Act, LeaseMachine};
 
@@ -129,11 +129,11 @@ impl LeaseClient {
     pub fn spawn(
         store: impl Store,
         terms: StoreTerms,
-        fence_log: FenceLog,
+        seen_fences: SeenFences,
         group: usize,
         events: LeaseEvents,
     ) -> Self {
-        Self::spawn_with_clock(clock::now, store, terms, fence_log, (group, events))
+        Self::spawn_with_clock(clock::now, store, terms, seen_fences, (group, events))
     }
 
     /// Starts a client that reads the time from `clock`.
@@ -141,7 +141,7 @@ impl LeaseClient {
         clock: fn() -> Instant,
         store: impl Store,
         terms: StoreTerms,
-        fence_log: FenceLog,
+        seen_fences: SeenFences,
         events: (usize, LeaseEvents),
     ) -> Self {
         let (commands, inbox) = mpsc::unbounded_channel();
@@ -152,7 +152,7 @@ impl LeaseClient {
             is_stuck: AtomicBool::new(false),
             identity: OnceLock::new(),
         });
-        let FenceLog { high_water, remember } = fence_log;
+        let SeenFences { high_water, remember } = seen_fences;
         let lease_task = LeaseTask {
             lease_machine: LeaseMachine::new(
                 clock,

@@ -17,11 +17,11 @@ pub mod config;
 pub mod era;
 #[cfg(feature = "etcd")]
 pub mod etcd;
-mod fence_log;
 pub mod in_flight;
 mod lease_client;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod seen_fences;
 pub mod store;
 pub mod terms;
 pub mod voter_file;
@@ -31,10 +31,10 @@ use hustings_protocol::names::group_id;
 use hustings_system::clock;
 use tokio::sync::{mpsc, watch};
 
-pub use fence_log::{FenceLog, Remember, Seen, StoreTag};
 pub use hustings_protocol::tenure::{Fence, Held, Request};
 pub use in_flight::{InFlight, LastWill, WorkGuard};
 pub use lease_client::{Heard, LeaseClient};
+pub use seen_fences::{Remember, Seen, SeenFences, StoreTag};
 pub use terms::StoreTerms;
 
 /// An event that an authority reports when it happens. The state that results is in the

@@ -17,7 +17,7 @@ fn main() -> ExitCode {
         return code;
     }
     // Connections from other hosts take file descriptors.
-    hustings_agent::descriptors::raise_limit();
+    hustings_agent::fd_limit::raise_limit();
     let arguments = match commands::Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => options::environment::name_variable(error).exit(),

@@ -5,7 +5,7 @@
 
 mod contest;
 mod counts;
-mod meters;
+mod packets_and_syncs;
 mod stores;
 mod times;
 pub(crate) mod worker;
@@ -56,7 +56,7 @@ One member asks, which does not vote; connecting is part of acquiring; the media
 Quorum: messages are questions to the voters and their answers, by the members' own counters, a datagram
   each; wire: all unicast datagrams between members meanwhile, by their hosts' packet filters.
 The others: packets at the store's host and port, by its packet filter; messages are those with data (PSH).
-Syncs: fsync and fdatasync of the voters, or of all processes of the store, by strace.
+SyncMeter: fsync and fdatasync of the voters, or of all processes of the store, by strace.
 Renewals: of etcd, by its own count; else, a third of the ttl each. An advisory lock needs none.
 etcdctl renews once when it begins, which is counted as a part of acquiring.";
 

@@ -6,9 +6,9 @@
 //! members can be compared.
 
 mod evidence;
+mod pause_between_receives;
 mod round;
 mod schedule;
-mod stall;
 mod state_dir;
 mod tally;
 mod writers;

@@ -18,8 +18,8 @@ use hustings_protocol::{Duration, Instant, MemberId};
 use crate::council::is_fresh;
 use crate::frame::{Body, Frame, Sender};
 use crate::identity::Incarnation;
+use crate::log_once::LogOnce;
 use crate::node::{Admitted, Component, Context, Event, Io, Route};
-use crate::once_each::OnceEach;
 use crate::peer_table::Channel;
 use crate::replay_window::{Freshness, ReplayWindow};
 use crate::seal::Rejected;
@@ -40,7 +40,7 @@ pub(crate) struct Admission {
     claimed_at: Option<(Incarnation, Instant)>,
     stale_incarnation: StaleIncarnation,
     /// Members whose bodies of unknown kinds were logged.
-    unknown_bodies_of: OnceEach<MemberId>,
+    unknown_bodies_of: LogOnce<MemberId>,
 }
 
 /// The treatment of a frame.

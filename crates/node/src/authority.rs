@@ -14,8 +14,8 @@ use hustings_protocol::tenure::Message;
 use hustings_protocol::{Duration, Instant, MemberId};
 
 pub use hustings_authority::{
-    Fence, FenceLog, Heard, Held, InFlight, LastWill, LeaseClient, LeaseEvent, LeaseEvents,
-    LeaseWatch, Remember, Request, Seen, StoreTag, StoreTerms, WorkGuard, era, holds, in_flight,
+    Fence, Heard, Held, InFlight, LastWill, LeaseClient, LeaseEvent, LeaseEvents, LeaseWatch,
+    Remember, Request, Seen, SeenFences, StoreTag, StoreTerms, WorkGuard, era, holds, in_flight,
     store, store_id, voter_file,
 };
 use quorum::{Act, Quorum};

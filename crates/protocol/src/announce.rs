@@ -34,8 +34,8 @@
 //! not restart the listen timer. [`Heartbeat::Ignored`] shows the effect.
 
 mod config;
+mod departed;
 mod farewell;
-mod goodbyes;
 mod leader_query;
 mod leaders;
 mod loss;
@@ -51,8 +51,8 @@ use crate::{
     Candidate, Duration, ElectionOutcome, Input, Instant, Io, MemberId, NoRequest, Priority,
     Protocol, Simulated, View, ViewChange,
 };
+use departed::Departed;
 use farewell::Farewell;
-use goodbyes::Goodbyes;
 use leaders::{KnownLeader, Leaders};
 use loss::LossEstimate;
 
@@ -94,7 +94,7 @@ pub struct Announce {
     /// that lead beside it.
     leaders: Leaders,
     /// The members that said goodbye: their late announcements are ignored.
-    departed: Goodbyes,
+    departed: Departed,
     loss: LossEstimate,
     farewell: Farewell,
 }
@@ -139,7 +139,7 @@ impl Announce {
             phase: Phase::Idle,
             beat: 0,
             leaders: Leaders::default(),
-            departed: Goodbyes::default(),
+            departed: Departed::default(),
             loss: LossEstimate::default(),
             farewell: Farewell::default(),
         }
@@ -416,7 +416,7 @@ impl Announce {
         let config = *io.config();
         let priority = io.me().priority;
         let wait = config.wake.draw(config.suppress, priority, io.rng());
-        self.priority = config.effective_merit(priority, wait);
+        self.priority = config.effective_priority(priority, wait);
         match (config.joining, vacancy) {
             (Joining::Query { election_timeout }, Vacancy::Likely) => {
                 self.ask(election_timeout, io);

@@ -24,7 +24,7 @@
 //! - `host.rs` has the host's actions (Figs. 3, 8, 12), `election.rs` the centre's steps from one
 //!   count to the next (Figs. 4, 9, 13, 16), [`Estimate`] the search without a known `n`.
 //! - `seat_table.rs` has the table of seats, `class_election.rs` the rounds and beats of one class,
-//!   `centre.rs` those of all classes, `round_timeout.rs` the length of rounds, `threshold.rs`
+//!   `centre.rs` those of all classes, `round_timeout.rs` the length of rounds, `priority_search.rs`
 //!   seats by priority.
 //! - `calls.rs` has the replies that hosts can give; [`audit`](audit()) and [`replay`](replay())
 //!   check that no host was favoured.
@@ -51,10 +51,10 @@ mod estimate;
 mod host;
 pub mod keyed;
 mod message;
+mod priority_search;
 mod replay;
 mod round_timeout;
 mod seat_table;
-mod threshold;
 mod wire_bits;
 
 pub use audit::{Cause, Dispute, Late, Round, Voice, audit, audit_first, audit_later};

@@ -8,7 +8,7 @@
 )]
 
 pub mod death_witness;
-pub mod descriptors;
+pub mod fd_limit;
 mod fd_passing;
 mod last_will;
 mod line_reader;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::authority::in_flight::InFlight;
 use crate::authority::voter_file::{self, Vote, VoterError, VoterFile, VoterLock};
-use crate::authority::{FenceLog, LeaseClient, LeaseEvent, LeaseEvents, StoreTerms};
+use crate::authority::{LeaseClient, LeaseEvent, LeaseEvents, SeenFences, StoreTerms};
 use crate::config::{AuthorityConfig, GroupConfig, QuorumConfig, StoreKind};
 use crate::identity::member_id;
 use hustings_node::authority::Authority;
@@ -84,13 +84,13 @@ impl LeaseBackends {
             AuthorityConfig::Quorum(quorum) => self.quorum(number, group, quorum, member).await,
             AuthorityConfig::Store(store) => {
                 let terms = store.terms(&group.name, member);
-                let fence_log = match &store.state {
-                    Some(state) => FenceLog::on_disk(state, &group.name)?,
-                    None => FenceLog::fleeting(),
+                let seen_fences = match &store.state {
+                    Some(state) => SeenFences::on_disk(state, &group.name)?,
+                    None => SeenFences::in_memory(),
                 };
                 let name = store.store.name();
                 let on_lease = self.on_lease.clone();
-                let lease_client = spawn(&store.store, terms, fence_log, number, on_lease)?;
+                let lease_client = spawn(&store.store, terms, seen_fences, number, on_lease)?;
                 Ok(Authority::Store { name, lease_client })
             }
         }
@@ -228,7 +228,7 @@ async fn lock(state: &Path, vote: Vote<'_>) -> Result<VoterLock, VoterError> {
 fn spawn(
     store: &StoreKind,
     terms: StoreTerms,
-    fence_log: FenceLog,
+    seen_fences: SeenFences,
     group: usize,
     on_lease: LeaseEvents,
 ) -> Result<LeaseClient, String> {
@@ -237,17 +237,17 @@ fn spawn(
         StoreKind::Etcd(config) => {
             use crate::authority::etcd::Etcd;
             let store = Etcd::new(config.clone(), &terms).map_err(|error| error.to_string())?;
-            Ok(LeaseClient::spawn(store, terms, fence_log, group, on_lease))
+            Ok(LeaseClient::spawn(store, terms, seen_fences, group, on_lease))
         }
         #[cfg(feature = "postgres")]
         StoreKind::Postgres { url } => {
             use crate::authority::postgres::Postgres;
             let store = Postgres::new(url, &terms).map_err(|error| error.to_string())?;
-            Ok(LeaseClient::spawn(store, terms, fence_log, group, on_lease))
+            Ok(LeaseClient::spawn(store, terms, seen_fences, group, on_lease))
         }
         #[cfg(not(all(feature = "etcd", feature = "postgres")))]
         other => {
-            let (_, _, _, _) = (terms, fence_log, group, on_lease);
+            let (_, _, _, _) = (terms, seen_fences, group, on_lease);
             let name = other.name();
             Err(format!(
                 "this program was built without {name}: build it with `--features {name}`, or let voters grant tenure"

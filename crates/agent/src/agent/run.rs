@@ -22,7 +22,7 @@ use crate::lifeline::{Lifeline, Notice};
 use crate::links::{Arrival, Links};
 use crate::resolve;
 use crate::seal::{Keyring, Rejected, VERSION};
-use hustings_node::once_each::OnceEach;
+use hustings_node::log_once::LogOnce;
 use hustings_node::peer_table::Channel;
 
 /// The size of the receive buffer. It is longer than any valid datagram, so a truncated one was not
@@ -66,7 +66,7 @@ struct Loop {
     /// Receives the notices of lifelines and probes.
     on_notice: mpsc::Sender<Notice>,
     /// Hosts whose frames of another layout version were logged.
-    other_versions: OnceEach<IpAddr>,
+    other_versions: LogOnce<IpAddr>,
 }
 
 /// The receiving ends of everything that the loop waits for, besides datagrams.
@@ -122,7 +122,7 @@ pub(super) async fn run(
         lifelines: BTreeMap::new(),
         probes: BTreeMap::new(),
         on_notice,
-        other_versions: OnceEach::default(),
+        other_versions: LogOnce::default(),
     };
     agent.udp_transport.ready().await;
     agent.start();

@@ -6,7 +6,7 @@ use std::time::Duration as StdDuration;
 
 use hustings_agent::authority::store::Store;
 use hustings_agent::authority::{
-    Fence, FenceLog, Held, LeaseClient, LeaseEvent, Request, Seen, StoreTerms, holds,
+    Fence, Held, LeaseClient, LeaseEvent, Request, Seen, SeenFences, StoreTerms, holds,
 };
 use hustings_agent::clock;
 use hustings_protocol::{Duration, Instant};
@@ -74,15 +74,15 @@ impl Member {
     fn spawn(store: impl Store, terms: StoreTerms, proxy: Proxy, high_water: Seen) -> Self {
         let (sender, last_will) = mpsc::unbounded_channel();
         let remembered = Arc::new(Mutex::new(high_water.clone()));
-        let fence_log = Arc::clone(&remembered);
+        let seen_fences = Arc::clone(&remembered);
         let remember = Box::new(move |high_water: &Seen| {
-            *fence_log.lock().unwrap() = high_water.clone();
+            *seen_fences.lock().unwrap() = high_water.clone();
             Ok(())
         });
-        let fence_log = FenceLog { high_water, remember };
+        let seen_fences = SeenFences { high_water, remember };
         Self {
             name: terms.member.clone(),
-            lease_client: LeaseClient::spawn(store, terms, fence_log, 0, sender),
+            lease_client: LeaseClient::spawn(store, terms, seen_fences, 0, sender),
             proxy,
             last_will,
             remembered,

@@ -1,7 +1,7 @@
 //! Tests of a lease client with a store that answers late, twice, or with an old value.
 
 mod fake;
-mod fence_log;
+mod seen_fences;
 mod set_back;
 
 use std::io;
@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::{Heard, LeaseClient};
 use crate::{
-    Fence, FenceLog, Held, LeaseEvent, LeaseWatch, Request, Seen, StoreTag, StoreTerms, era,
+    Fence, Held, LeaseEvent, LeaseWatch, Request, Seen, SeenFences, StoreTag, StoreTerms, era,
 };
 use fake::{FakeStore, clock, sleep_machine};
 
@@ -72,9 +72,10 @@ impl Client {
             list.lock().unwrap().push(high_water.clone());
             Ok(())
         });
-        let fence_log = FenceLog { high_water, remember };
+        let seen_fences = SeenFences { high_water, remember };
         let (access, events_to) = (store.member(member), (7, sender));
-        let handle = LeaseClient::spawn_with_clock(clock, access, terms(era), fence_log, events_to);
+        let handle =
+            LeaseClient::spawn_with_clock(clock, access, terms(era), seen_fences, events_to);
         Self { handle, events, kept }
     }
 

@@ -1,6 +1,6 @@
 //! Promises of voters, and the highest fences that members and resources have seen.
 
-use hustings_agent::authority::{Fence, FenceLog, Seen, StoreTag};
+use hustings_agent::authority::{Fence, Seen, SeenFences, StoreTag};
 use hustings_fence::{FenceGuard, GuardError};
 
 use crate::sample::Samples;
@@ -73,7 +73,7 @@ fn voter_goes_on_above_the_fence_that_it_granted() {
 #[test]
 fn fence_log_of_a_store_has_fence_mark_and_other_stores() {
     let samples = Samples::copy("memory", "memory");
-    let memory = FenceLog::on_disk(samples.path(), "web").expect("the memory is readable");
+    let memory = SeenFences::on_disk(samples.path(), "web").expect("the memory is readable");
     let seen = Seen {
         highest: Some(Fence(4_294_967_337)),
         store: Some(StoreTag(0x5eed_0001)),
@@ -89,7 +89,7 @@ fn fence_log_of_a_store_has_fence_mark_and_other_stores() {
 #[test]
 fn fence_log_without_a_store_file_has_its_fence() {
     let samples = Samples::copy("memory", "memory_of_fence");
-    let memory = FenceLog::on_disk(samples.path(), "db").expect("the memory is readable");
+    let memory = SeenFences::on_disk(samples.path(), "db").expect("the memory is readable");
     let seen = Seen { highest: Some(Fence(7)), ..Seen::default() };
     assert_eq!(memory.high_water, seen);
 }

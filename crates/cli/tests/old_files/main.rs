@@ -13,7 +13,7 @@
 //! | Sample | Written by | Read by |
 //! |---|---|---|
 //! | `voters/*.voter` | `voter init`, `agent` with voters | `voter show`, `run` |
-//! | `memory/*.fence`, `*.store` | `agent` with a store | `FenceLog::on_disk` |
+//! | `memory/*.fence`, `*.store` | `agent` with a store | `SeenFences::on_disk` |
 //! | `memory/stock.guard` | `FenceGuard` | `FenceGuard::open_existing` |
 //! | `draw/*` | `draw`, `draw keygen` | `draw`, `draw verify` |
 //! | `cheated_draw/*.jsonl` | `draw` beside a member that cheats | `draw verify` |

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::LockMethod;
 use super::contest::{Contest, Role, Setup, VOTERS};
-use super::meters::{PacketMeter, Syncs};
+use super::packets_and_syncs::{PacketMeter, SyncMeter};
 use super::stores::Store;
 use crate::Result;
 use crate::measure::{milliseconds, now_ns};
@@ -137,7 +137,7 @@ struct Counting<'a> {
     setup: Setup<'a>,
     method: LockMethod,
     wire: PacketMeter<'a>,
-    syncs: Syncs,
+    syncs: SyncMeter,
 }
 
 impl<'a> Counting<'a> {
@@ -149,7 +149,7 @@ impl<'a> Counting<'a> {
             }
             Some(store) => (PacketMeter::at_store(setup, store)?, setup.stores.processes(store)),
         };
-        let syncs = Syncs::begin(&processes, contest.home.path())?;
+        let syncs = SyncMeter::begin(&processes, contest.home.path())?;
         Ok(Self { setup, method, wire, syncs })
     }
 

@@ -15,8 +15,8 @@ use rustix::process::Signal;
 
 use super::TTL_MS;
 use super::evidence::Pause;
+use super::pause_between_receives;
 use super::schedule::{FaultKind, Round, ScheduledFault, Target};
-use super::stall;
 use super::writers::{BACK, FORWARD, RIGHT, Writers};
 use crate::Result;
 use crate::measure::{milliseconds, now_ns};
@@ -200,7 +200,7 @@ impl ActiveFault {
     fn stall(&self, writers: &Writers<'_>, lasts: Duration) -> Result<()> {
         let holder = self.member;
         let voters: Vec<usize> = (0..writers.voters).filter(|&it| it != holder).collect();
-        let stalls = stall::begin(writers, &voters)?;
+        let stalls = pause_between_receives::begin(writers, &voters)?;
         let began = Instant::now();
         writers.testbed.hosts.silence(holder)?;
         thread::sleep(lasts.saturating_sub(began.elapsed()));

@@ -6,7 +6,7 @@
 //! Owns        the transfer under way, the grace time for a transferee, pending lookups
 //! Invariants  no tenure is given up for a member that does not exist: an unknown one is looked up
 //!             first. The holder leaves the election only when the transferee has tenure or its
-//!             time is over, so a new nominee comes too late and waits
+//!             time is over. So no new nominee can take tenure in between
 //!
 //! A follower is silent and may be unknown to the holder, although it exists.
 

@@ -10,8 +10,8 @@ use crate::{Duration, Priority};
 const LEAST_LISTEN: u32 = 3;
 const LEAST_LISTEN_WITH_QUERIES: u32 = 2;
 
-/// The number of announcements that all queries together replace at most. They are sent within less
-/// than T_A, so one burst of loss may take them all.
+/// Queries shorten T_L by at most this many announcement intervals. They are sent within less than
+/// T_A, so one burst of loss may take them all.
 const MOST_REPLACED: u32 = 2;
 /// The range of loss in which queries count. Below it a network is assumed to lose as much. Above
 /// it queries do not count: a high loss is known only roughly, and a working leader must not be
@@ -232,7 +232,7 @@ impl Config {
     }
 
     /// The effective priority of a member that waits for `wait` before it announces itself.
-    pub(crate) fn effective_merit(&self, priority: Priority, wait: Duration) -> Priority {
+    pub(crate) fn effective_priority(&self, priority: Priority, wait: Duration) -> Priority {
         match self.criterion {
             Criterion::Priority => priority,
             Criterion::EarliestWake => Priority(u64::MAX - wait.0),

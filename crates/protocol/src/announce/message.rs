@@ -10,7 +10,7 @@ use crate::{Candidate, MemberId};
 pub struct Claim {
     /// The member, with its effective priority.
     pub candidate: Candidate,
-    /// The number of starts of the member: an announcement from before its last restart is stale.
+    /// Greater after each start of the member: an announcement from before its last start is stale.
     pub incarnation: u32,
     /// True if the member has led unchallenged for long enough to keep its place against a better
     /// newcomer.

@@ -12,7 +12,7 @@ use crate::{Duration, Instant, Io, MemberId};
 /// The centre.
 #[derive(Debug, Clone)]
 pub struct Centre {
-    /// The least number that a session may have.
+    /// Before the start the least number that the session may have, then its number.
     session: u64,
     /// True if there was an earlier session: its seats may still be held.
     is_restart: bool,

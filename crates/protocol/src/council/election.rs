@@ -2,7 +2,7 @@
 
 use super::config::Verdict;
 use super::estimate::ReplyWeight;
-use super::threshold::{Found, ThresholdSearch};
+use super::priority_search::{Found, PrioritySearch};
 use super::wire_bits::Mask;
 use super::{Algorithm, Config, Draws, Knowledge, Pick, Reset, Search, Seats, WireBits};
 use crate::Candidate;
@@ -36,7 +36,7 @@ pub(super) struct Election {
     polls: u32,
     /// With history: the rounds to which undershoots go back, the latest last.
     bases: Vec<Base>,
-    threshold: ThresholdSearch,
+    threshold: PrioritySearch,
     mask: Mask,
 }
 
@@ -119,7 +119,7 @@ impl Election {
             undershoots: 0,
             polls: 0,
             bases: Vec::new(),
-            threshold: ThresholdSearch::default(),
+            threshold: PrioritySearch::default(),
             mask: Mask { key: 0, bits: 0 },
         }
     }

@@ -1,4 +1,4 @@
-//! The voter: promises, grants and refuses.
+//! The voter: an acceptor as in Paxos, whose grants expire. `tenure.rs` has its rules by number.
 
 use super::{Ballot, Durable, Message, Question, Refused, Saved, Tenure, counter};
 use crate::{Duration, Instant, Io};

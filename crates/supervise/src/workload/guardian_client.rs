@@ -28,7 +28,7 @@ use super::ipc::{Order, Report, tell};
 use super::lease_binding::Term;
 use super::stages::{WARDEN, stage_command};
 use crate::watcher::kill_orphans;
-use crate::{descriptors, fd_passing, processes};
+use crate::{fd_limit, fd_passing, processes};
 use hustings_authority::{LastWill, WorkGuard};
 use hustings_protocol::leadership::Leadership;
 use hustings_system::clock;
@@ -112,7 +112,7 @@ impl GuardianClient {
             fd_passing::pair(io::stdin().as_fd(), witness.map(AsFd::as_fd))?;
         // The warden passes this socket on to the guardian.
         let (mut warden, wardens) = fd_passing::pair(theirs.as_fd(), None)?;
-        if let Some(files) = descriptors::inherited_limit() {
+        if let Some(files) = fd_limit::inherited_limit() {
             writeln!(warden, "{}", Order::SoftLimit(files))?;
         }
         let mut guardian_timeout = GuardianTimeout::new(workload.grace.into());

@@ -19,7 +19,7 @@ use super::ipc::{Order, Report};
 use super::lease_binding::{Change, Tenures, Term};
 use super::signals::Signals;
 use super::{AtEnd, Error, LeaseBinding, StepDown, Workload};
-use crate::descriptors::Reserve;
+use crate::fd_limit::Reserve;
 use crate::processes::Ending;
 use hustings_authority::WorkGuard;
 use hustings_protocol::leadership::{Leadership, Resignation};

@@ -17,7 +17,7 @@ use super::ipc::{Order, Report, tell};
 use super::stages::{GUARDIAN, stage_command};
 use crate::processes::{SWEEP_EVERY, send};
 use crate::watcher::{self, WatchedChild, Watcher};
-use crate::{descriptors, fd_passing};
+use crate::{fd_limit, fd_passing};
 use hustings_system::clock;
 
 /// Starts the guardian, and returns when neither it nor any process that it left behind runs.
@@ -58,7 +58,7 @@ fn follow_orders(watcher: &mut Watcher, deadline: &mut Option<Deadline>) {
             Ok(Order::Until(until)) => *deadline = Some(until),
             Ok(Order::Ping) => _ = tell(&watcher.peer.socket, &Report::Alive),
             // A higher limit than expected harms only a few old programs.
-            Ok(Order::SoftLimit(files)) => _ = descriptors::set_soft_limit(files),
+            Ok(Order::SoftLimit(files)) => _ = fd_limit::set_soft_limit(files),
             Ok(Order::Stop(_) | Order::Pass(_) | Order::LastWill(_)) | Err(_) => {}
         }
     }

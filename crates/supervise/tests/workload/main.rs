@@ -7,8 +7,8 @@
 )]
 
 mod agent;
-mod descriptors;
 mod ends;
+mod fd_limit;
 mod fenced;
 mod last_will;
 mod leads;

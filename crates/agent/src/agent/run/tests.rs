@@ -84,7 +84,7 @@ async fn member() -> (Loop, u64) {
         outbox: Outbox::new(),
         lifelines: BTreeMap::new(),
         probes: BTreeMap::new(),
-        other_versions: OnceEach::default(),
+        other_versions: LogOnce::default(),
         on_notice: mpsc::channel(1).0,
     };
     (agent, list)

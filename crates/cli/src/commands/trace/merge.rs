@@ -1,4 +1,6 @@
 //! The merge of several traces: on one clock, with members numbered as in the simulator.
+//!
+//! How far two clocks differ follows from the fastest message in each direction, as in NTP.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};

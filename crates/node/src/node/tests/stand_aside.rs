@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::tenure::TTL;
 use super::{ALL, Field, LISTEN, address, announcing, entropy, id, name};
 use crate::authority::store::{Grant, Store, StoreError};
-use crate::authority::{Authority, FenceLog, InFlight, LeaseClient, LeaseEvents, StoreTerms};
+use crate::authority::{Authority, InFlight, LeaseClient, LeaseEvents, SeenFences, StoreTerms};
 use crate::config::{GroupConfig, QuorumConfig};
 use crate::node::{Node, Outbox};
 
@@ -321,7 +321,8 @@ impl Field {
             drift_ppm: 200,
             era: 0,
         };
-        let lease_client = LeaseClient::spawn(store, terms, FenceLog::fleeting(), index, last_will);
+        let lease_client =
+            LeaseClient::spawn(store, terms, SeenFences::in_memory(), index, last_will);
         let (fenced, _) =
             self.fenced_member(index, &[9], Takeover::Never, priority, Saved::Missing);
         let config = GroupConfig {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Fence;
 
-/// The tag of files that record fences of other stores.
-const TAG: &[u8] = b"heard of stores";
+/// The first bytes of a file that records the own store and the fences of other stores.
+const MAGIC: &[u8] = b"heard of stores";
 
 /// The number of other stores whose fences are recorded. Normally there is one, and perhaps one
 /// wrong store. The records of 16 stores fit into a slot.
@@ -63,7 +63,7 @@ impl Seen {
 }
 
 /// The fences that a member has seen, and the function that persists them.
-pub struct FenceLog {
+pub struct SeenFences {
     /// The fences seen up to now.
     pub high_water: Seen,
     /// Persists an updated record. It has been persisted when this function returns `Ok`.
@@ -73,9 +73,9 @@ pub struct FenceLog {
 /// A function that persists the fences seen.
 pub type Remember = Box<dyn FnMut(&Seen) -> io::Result<()> + Send>;
 
-impl FenceLog {
-    /// A log without a disk: a restart forgets everything.
-    pub fn fleeting() -> Self {
+impl SeenFences {
+    /// Keeps them in memory only: a restart forgets everything.
+    pub fn in_memory() -> Self {
         Self { high_water: Seen::default(), remember: Box::new(|_| Ok(())) }
     }
 
@@ -119,7 +119,7 @@ struct StoreFile(PathBuf);
 impl StoreFile {
     /// Reads the file. It does not exist before the first write.
     fn read(&self) -> Result<(Option<StoreTag>, BTreeMap<StoreTag, Fence>), String> {
-        let payload = match SlotFile::open_when_free(&self.0, TAG) {
+        let payload = match SlotFile::open_when_free(&self.0, MAGIC) {
             Ok((_, payload)) => payload,
             Err(OpenError::Missing { .. }) => return Ok((None, BTreeMap::new())),
             Err(error) => return Err(error.to_string()),
@@ -133,10 +133,10 @@ impl StoreFile {
     fn write(&self, high_water: &Seen) -> io::Result<()> {
         let payload = postcard::to_allocvec(&(high_water.store, &high_water.heard));
         let payload = payload.map_err(io::Error::other)?;
-        match SlotFile::open_when_free(&self.0, TAG) {
+        match SlotFile::open_when_free(&self.0, MAGIC) {
             Ok((mut file, _)) => file.store(&payload),
             Err(OpenError::Missing { .. }) => {
-                SlotFile::create(&self.0, TAG, &payload).map(drop).map_err(io::Error::other)
+                SlotFile::create(&self.0, MAGIC, &payload).map(drop).map_err(io::Error::other)
             }
             Err(error) => Err(io::Error::other(error)),
         }
@@ -147,13 +147,13 @@ impl StoreFile {
 mod tests {
     use std::path::Path;
 
-    use super::{FenceLog, MOST_STORES, Seen, StoreTag};
+    use super::{MOST_STORES, Seen, SeenFences, StoreTag};
     use crate::Fence;
 
     #[test]
     fn unwritable_state_directory_is_named_with_a_remedy() {
         // The kernel's file system lets no process create anything, root included.
-        let refused = FenceLog::on_disk(Path::new("/sys/hustings/state"), "g").err();
+        let refused = SeenFences::on_disk(Path::new("/sys/hustings/state"), "g").err();
         let refused = refused.expect("nothing can be made there");
         assert!(refused.starts_with("/sys/hustings/state: "), "{refused}");
         assert!(refused.contains("--state"), "{refused}");
@@ -177,9 +177,9 @@ mod tests {
     #[test]
     fn fences_seen_survive_a_restart() {
         let state = std::env::temp_dir().join(format!("hustings-seen-{}", std::process::id()));
-        let mut fence_log = FenceLog::on_disk(&state, "g").unwrap();
+        let mut seen_fences = SeenFences::on_disk(&state, "g").unwrap();
         let nothing = Seen { highest: Some(Fence(0)), ..Seen::default() };
-        assert_eq!(fence_log.high_water, nothing);
+        assert_eq!(seen_fences.high_water, nothing);
         let stores = (0..).zip(u32::MAX - u32::try_from(MOST_STORES).unwrap()..u32::MAX);
         let full = Seen {
             highest: Some(Fence(7)),
@@ -189,12 +189,12 @@ mod tests {
         assert_eq!(full.heard.len(), MOST_STORES);
         let less = Seen { heard: [(StoreTag(3), Fence(9))].into(), ..nothing };
         for high_water in [less, full] {
-            (fence_log.remember)(&high_water).unwrap();
-            fence_log = FenceLog::on_disk(&state, "g").unwrap();
-            assert_eq!(fence_log.high_water, high_water);
+            (seen_fences.remember)(&high_water).unwrap();
+            seen_fences = SeenFences::on_disk(&state, "g").unwrap();
+            assert_eq!(seen_fences.high_water, high_water);
         }
         std::fs::write(state.join("g.store"), "a shopping list").unwrap();
-        let refused = FenceLog::on_disk(&state, "g").err().expect("not ours");
+        let refused = SeenFences::on_disk(&state, "g").err().expect("not ours");
         assert!(refused.contains("g.store"), "{refused}");
         std::fs::remove_dir_all(state).unwrap();
     }

@@ -1,5 +1,6 @@
-//! Stops a process between two datagrams: the first is received, and the next receive does not
-//! begin.
+//! Makes voters grant a stale request: they receive the renewal of a holder only after the holder
+//! was cut off. For that a process is stopped between two datagrams: it has received the first, and
+//! the next receive does not begin.
 //!
 //! No signal can hit that moment, but a tracer can. The tracer delays the second receive on a
 //! socket, and detaches when it ends.

@@ -88,12 +88,12 @@ fn packets(listed: &Value, name: &str) -> Option<u64> {
 const ATTACHES_WITHIN: Duration = Duration::from_secs(5);
 
 /// Counts the syncs of some processes and of their children until it is dropped.
-pub(super) struct Syncs {
+pub(super) struct SyncMeter {
     _tracer: Process,
     log: PathBuf,
 }
 
-impl Syncs {
+impl SyncMeter {
     /// Begins to count, with a log file in `home`.
     pub(super) fn begin(processes: &[u32], home: &Path) -> Result<Self> {
         let log = home.join("syncs");

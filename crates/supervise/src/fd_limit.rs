@@ -49,7 +49,7 @@ pub(crate) fn set_soft_limit(files: u64) -> bool {
 }
 
 /// Returns a fraction, 1 in `parts`, of the limit on open files.
-pub fn share(parts: usize) -> usize {
+pub fn share_of_limit(parts: usize) -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(MOST_FILES);
     usize::try_from(limit).unwrap_or(usize::MAX) / parts
 }

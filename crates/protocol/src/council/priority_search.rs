@@ -1,9 +1,9 @@
 //! Seats by priority: the centre raises a threshold until only the best hosts are above it.
 //!
 //! About `c` of the hosts at or above the threshold reply at random. If `k` hosts replied, about
-//! `j/(k + 1)` of all hosts are at least as good as the `j`-th best of them. That host becomes the
-//! next threshold, such that more than `c` hosts are left. When at most `c` are expected, all
-//! reply, and the best of them get the seats. Each round divides the number by about `c`, so a
+//! `j/(k + 1)` of all hosts are at least as good as the `j`-th best of them. The next threshold is
+//! the best of them above which more than `c` hosts are expected. When at most `c` are expected,
+//! all reply, and the best of them get the seats. Each round divides the number by about `c`, so a
 //! million takes eight rounds. The distribution of priorities need not be known.
 
 use super::Seats;
@@ -11,7 +11,7 @@ use crate::Candidate;
 
 /// The progress of the threshold.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct ThresholdSearch {
+pub(super) struct PrioritySearch {
     /// The earlier thresholds, each with the number of hosts expected above it.
     below: Vec<Step>,
     floor: Option<Candidate>,
@@ -37,7 +37,7 @@ pub(super) enum Found {
     TooFew,
 }
 
-impl ThresholdSearch {
+impl PrioritySearch {
     pub(super) fn floor(&self) -> Option<Candidate> {
         self.floor
     }
@@ -87,7 +87,7 @@ impl ThresholdSearch {
 
 #[cfg(test)]
 mod tests {
-    use super::{Found, ThresholdSearch};
+    use super::{Found, PrioritySearch};
     use crate::Candidate;
     use crate::council::Seats;
 
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn the_threshold_rises_by_samples_and_falls_when_it_is_too_high() {
         let goal = (Seats::new(1, 3), 2.0);
-        let mut threshold = ThresholdSearch::default();
+        let mut threshold = PrioritySearch::default();
         // 4 of 1,000: about 200 are above the best.
         let found = threshold.take_in(&replies(&[900, 500, 400, 300]), 1_000.0, goal);
         assert_eq!(found, Found::Size(200.0));
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn when_few_are_above_the_threshold_all_reply_and_are_the_best() {
         let goal = (Seats::new(1, 3), 2.0);
-        let mut threshold = ThresholdSearch::default();
+        let mut threshold = PrioritySearch::default();
         // 3 of 6: about 3 are above the second, fewer than wanted are above the best.
         let found = threshold.take_in(&replies(&[90, 80, 70]), 6.0, goal);
         assert_eq!(found, Found::Size(3.0));
