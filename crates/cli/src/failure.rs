@@ -46,6 +46,15 @@ impl Failure {
         }
     }
 
+    /// Returns success if `printed` failed only because the reader of standard output is gone. For a
+    /// command whose result decides the exit code.
+    pub(crate) fn unless_unread(printed: Result<(), Self>) -> Result<(), Self> {
+        match printed {
+            Err(Self::Exit(0)) => Ok(()),
+            printed => printed,
+        }
+    }
+
     /// Prints the reason and returns the exit code.
     pub(crate) fn tell(&self) -> ExitCode {
         let (what, code) = match self {

@@ -129,7 +129,7 @@ impl Simulation {
             parameters: parameters.with("seed", seed),
             findings: Findings::Measured { runs: done, seed, metrics: measurement.metrics },
         };
-        report.print(format)?;
+        Failure::unless_unread(report.print(format))?;
         for (caveat, runs) in measurement.caveats {
             say(&format!("note: {runs} of {done} runs {caveat}"));
         }

@@ -83,7 +83,7 @@ impl Leadership {
 /// The reason for which a member gives up leadership by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resignation {
-    /// The reason: a clause, as "its command ended with code 7".
+    /// The reason: a clause, as "this member's command ended with code 7".
     pub why: String,
     /// True if something has failed, so that an operator should look at it.
     pub is_failure: bool,

@@ -114,9 +114,10 @@ const ENDED_WITHIN: Duration = Duration::from_secs(10);
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
 /// Makes this process the last watcher of a command. Only for programs that start no processes
-/// other than those of [`supervise`](crate::workload::supervise). If both guardian and warden of a
-/// command are killed before either has noticed the other's death, every descendant of this process
-/// is killed.
+/// other than those of [`supervise`](crate::workload::supervise). When a command has ended, every
+/// descendant that this process still has is killed and reaped: the rest of a command whose
+/// guardian and warden were killed before either has noticed the other's death, and the guardian of
+/// a warden that was killed.
 ///
 /// # Errors
 /// If the system does not let this process adopt orphans.
@@ -126,7 +127,8 @@ pub fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
-/// Kills every descendant of this process, if it adopts orphans. Returns true if nothing is left.
+/// Kills and reaps every descendant of this process, if it adopts orphans. Returns true if nothing
+/// is left.
 pub(crate) async fn kill_orphans() -> bool {
     if !ADOPTS.load(Ordering::Relaxed) {
         return false;

@@ -31,12 +31,13 @@ impl Program {
         program
     }
 
-    /// Starts a program, and reads only its standard error.
+    /// Starts a program, and reads only its standard error, if that is piped.
     #[track_caller]
     fn unread(command: &mut Command) -> Self {
         let mut process = Process::spawn(command).expect("the program starts");
-        let said = process.stderr.take().expect("stderr is piped");
-        let (said, output) = (line_reader::read(said), mpsc::channel().1);
+        let said = process.stderr.take();
+        let said = said.map_or_else(|| mpsc::channel().1, line_reader::read);
+        let output = mpsc::channel().1;
         Self { process, output, said, up: Value::Null, read: Vec::new() }
     }
 

@@ -151,7 +151,7 @@ impl ParticipantOptions {
         }
         let drawn = participant.draw(listener, &status, signals.next()).await;
         let status = drawn.map_err(|error| refusal(&error))?;
-        self.format.print(&status, in_words)?;
+        Failure::unless_unread(self.format.print(&status, in_words))?;
         if self.http.is_some() {
             signals.next().await;
         }

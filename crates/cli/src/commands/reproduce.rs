@@ -65,10 +65,10 @@ impl Reproduce {
         progress.finish_and_clear();
         let telling =
             if selection.is_particular { Telling::WithEvidence } else { Telling::Briefly };
-        print(&match self.format {
+        Failure::unless_unread(print(&match self.format {
             VerdictFormat::Text => evidence::text(&budget, &findings, telling),
             VerdictFormat::Json => Report::new(&budget, &findings).to_json(),
-        })?;
+        }))?;
         if let Some(directory) = &self.out {
             publish(directory, &budget, &selection, &findings)?;
         }

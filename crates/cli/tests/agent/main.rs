@@ -12,9 +12,10 @@ mod traces;
 mod verdict;
 
 use std::path::Path;
-use std::{fs, iter};
+use std::process::Stdio;
+use std::{fs, io, iter};
 
-use process::hustings;
+use process::{Program, hustings};
 use serde_json::Value;
 
 #[test]
@@ -105,4 +106,46 @@ fn agent_ends_when_the_reader_of_its_events_is_gone() {
     let mut alpha =
         process::unread(&format!("agent --events --group {group} --bind 127.0.0.1:0 --http off"));
     assert_eq!(alpha.ended(), Some(0));
+}
+
+/// Two streams that cannot be written: a full disk, and a pipe whose reader is gone.
+fn unwritable() -> [Stdio; 2] {
+    let full = fs::File::create("/dev/full").expect("there is a full device");
+    let (_, closed) = io::pipe().expect("pipes can be made");
+    [full.into(), closed.into()]
+}
+
+#[test]
+fn agent_and_run_go_on_when_their_log_cannot_be_written() {
+    for stderr in unwritable() {
+        let group = process::group("unlogged");
+        let options = format!("--group {group} --name alpha --bind 127.0.0.1:0 --http 127.0.0.1:0");
+        let agent = format!("agent --events --log trace {options}");
+        let mut agent = Program::up(process::command(&agent).stderr(stderr));
+        agent.until("alpha leads", |line| line["leads"] == true);
+        let status = hustings(&format!("status --http {}", agent.http())).text();
+        assert!(status.contains("alpha leads"), "{status}");
+        assert_eq!(agent.stop(), Some(0));
+    }
+    for stderr in unwritable() {
+        let group = process::group("unlogged-run");
+        let run = format!("run --group {group} --bind 127.0.0.1:0 -- sh -c");
+        let mut run = process::command(&run);
+        let mut run = Program::start(run.arg("echo works; exec sleep 1000").stderr(stderr));
+        run.until_printed("works");
+        assert_eq!(run.stop(), Some(143), "the code of its command");
+    }
+}
+
+#[test]
+fn agent_goes_on_when_its_events_cannot_be_written() {
+    let [full, _] = unwritable();
+    let group = process::group("full-events");
+    let agent = format!("agent --events --group {group} --bind 127.0.0.1:0 --http 127.0.0.1:0");
+    let mut agent = Program::closed(process::command(&agent).stdout(full));
+    let up = agent.until_said_containing(", HTTP at ");
+    let (_, http) = up.split_once(", HTTP at ").expect("it contains it");
+    agent.until_said_containing("an event is lost, the agent goes on: ");
+    hustings(&format!("status --http {http}")).text();
+    assert_eq!(agent.stop(), Some(0));
 }

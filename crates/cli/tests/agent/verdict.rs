@@ -185,7 +185,7 @@ fn failed_command_is_a_warning_and_the_cause_of_the_change() {
     let mut alpha = process::start(&format!("run --group {group} {options}"));
     let ended = alpha.until_said_containing("the command has ended: by itself");
     assert!(ended.contains(" WARN "), "{ended}");
-    alpha.until_said_containing("its command ended with code 1");
+    alpha.until_said_containing("this member's command ended with code 1");
 }
 
 #[test]

@@ -101,23 +101,58 @@ fn trace_ends_with_the_election() {
 #[cfg(target_os = "linux")]
 #[test]
 fn full_disk_is_a_failure_not_a_usage_error() {
-    use std::process::Stdio;
-
     let traced = outcome("sim bully --runs 1 --trace /dev/full");
     assert_eq!(traced.status.code(), Some(1));
     assert_eq!(
         String::from_utf8_lossy(&traced.stderr),
         "error: --trace /dev/full: No space left on device (os error 28)\n"
     );
+}
 
-    let full = fs::File::create("/dev/full").expect("there is a full device");
-    let reported = hustings("theory bully").stdout(Stdio::from(full)).output();
-    let reported = reported.expect("the program starts");
-    assert_eq!(reported.status.code(), Some(1));
-    assert_eq!(
-        String::from_utf8_lossy(&reported.stderr),
-        "error: cannot write the report: No space left on device (os error 28)\n"
-    );
+/// A full disk is a failure. A reader that has gone changes no exit code: that is the verdict.
+#[cfg(target_os = "linux")]
+#[test]
+fn report_that_cannot_be_written_is_a_failure_and_no_panic() {
+    use std::path::Path;
+    use std::process::Stdio;
+
+    let voter = "--group g --name a --voters a,b,c --bind 127.0.0.1:0";
+    let voter = format!("{voter} --state {}/shown-voter", env!("CARGO_TARGET_TMPDIR"));
+    // A file that remains from an earlier run does as well.
+    outcome(&format!("voter init --new --within 1s {voter}"));
+    let check = "council --seats 2..3 --max-guess 100 --round 100ms --hosts hosts.txt --check";
+    let (proved, refilled) = ("lottery 4 8 15 16 23 42", "lottery 1 2 3 5 8 13");
+    let all = "alpha.jsonl beta.jsonl gamma.jsonl";
+    for (samples, arguments, coin, code) in [
+        ("council", format!("{check} proved.jsonl --public-coin"), Some(proved), 0),
+        ("council", format!("{check} refilled.jsonl --public-coin"), Some(refilled), 3),
+        ("draw", format!("draw verify --ring ring.toml {all} delta.jsonl"), None, 0),
+        ("cheated_draw", format!("draw verify --ring ring.toml {all}"), None, 1),
+        ("agent_traces", "trace bully-alpha.jsonl bully-beta.jsonl".to_owned(), None, 0),
+        ("", "theory bully".to_owned(), None, 0),
+        ("", "sim bully --runs 2".to_owned(), None, 0),
+        ("", "config example".to_owned(), None, 0),
+        ("", format!("voter show {voter}"), None, 0),
+    ] {
+        let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/old_files/samples");
+        let written_to = |stdout: Stdio| {
+            let mut program = hustings(&arguments);
+            program.args(coin).current_dir(home.join(samples)).stdout(stdout);
+            let outcome = program.output().expect("the program starts");
+            let said = String::from_utf8_lossy(&outcome.stderr).into_owned();
+            (outcome.status.code(), said)
+        };
+        let (ended, said) = written_to(Stdio::piped());
+        assert_eq!(ended, Some(code), "{arguments}: {said}");
+        let (_, closed) = std::io::pipe().expect("pipes can be made");
+        let (ended, said) = written_to(closed.into());
+        assert_eq!(ended, Some(code), "{arguments}: {said}");
+        let full = fs::File::create("/dev/full").expect("there is a full device");
+        let (ended, said) = written_to(full.into());
+        assert_eq!(ended, Some(1), "{arguments}: {said}");
+        let why = "error: cannot write the report: No space left on device (os error 28)\n";
+        assert!(said.ends_with(why), "{arguments}: {said}");
+    }
 }
 
 /// Interrupts `election` while it measures. Returns its report and the number of completed runs.

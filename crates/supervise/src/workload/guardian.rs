@@ -26,7 +26,7 @@ use rustix::process::{
 };
 
 use super::deadline::Deadline;
-use super::ipc::{Order, Report, tell};
+use super::ipc::{KillReason, Order, Report, tell};
 use super::stages::{EXEC, stage_command};
 use crate::fd_passing::Handed;
 use crate::line_reader::LineReader;
@@ -61,6 +61,8 @@ struct Guardian {
     ending: Option<Ending>,
     /// The time at which the first process was stopped, if it is.
     stopped_since: Option<Instant>,
+    /// The reason why a running command was killed, if it was.
+    killed_because: Option<KillReason>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,9 +107,9 @@ pub(super) fn run_guardian(grace_millis: u64, command: &[OsString]) -> io::Resul
                 group_was_sent_term: false,
                 ending: None,
                 stopped_since: None,
+                killed_because: None,
             };
-            let (lease_notice, ending) = guardian.watch(&mut above)?;
-            (lease_notice, vec![Report::Ended(ending)])
+            guardian.watch(&mut above)?
         }
         Err(reports) => {
             above.watcher.clear_up()?;
@@ -214,22 +216,26 @@ impl Above {
 
 // Handlers: they decide.
 impl Guardian {
-    /// Returns when nothing is left of the command.
-    fn watch(mut self, above: &mut Above) -> io::Result<(LeaseNotice, Ending)> {
+    /// Returns when nothing is left of the command, with the reports for the agent.
+    fn watch(mut self, above: &mut Above) -> io::Result<(LeaseNotice, Vec<Report>)> {
         while self.reap(above)? {
             above.watcher.wait(self.wake_at())?;
             for line in above.watcher.peer.arrived() {
                 self.on_line(&line, above);
             }
             if above.are_left_alone() {
-                self.kill();
+                // An agent that has ended reads no reason.
+                self.kill_because(KillReason::WardenLost);
             }
             if self.on_time(clock::now()) {
                 above.report(Report::Expired)?;
             }
         }
         let ending = self.ending.ok_or(io::ErrorKind::NotFound)?;
-        Ok((self.lease_notice, ending))
+        // It may have ended by itself at that moment.
+        let was_killed = ending == Ending::killed_by(Signal::KILL);
+        let killed = self.killed_because.filter(|_| was_killed).map(Report::Killed);
+        Ok((self.lease_notice, killed.into_iter().chain([Report::Ended(ending)]).collect()))
     }
 
     /// Reaps children. Returns false if no child is left.
@@ -302,7 +308,9 @@ impl Guardian {
             return false;
         }
         match self.phase {
-            Phase::Running if self.kill_stopped_at().is_some_and(|time| time <= now) => self.kill(),
+            Phase::Running if self.kill_stopped_at().is_some_and(|time| time <= now) => {
+                self.kill_because(KillReason::Stopped);
+            }
             Phase::Running => {
                 self.stop(Signal::TERM);
                 return true;
@@ -347,6 +355,14 @@ impl Guardian {
             let kill_at = clock::now() + self.grace;
             self.phase = Phase::Stopping { kill_at };
         }
+    }
+
+    /// Kills the command. The reason counts if the command runs, and was not told to stop.
+    fn kill_because(&mut self, reason: KillReason) {
+        if self.phase == Phase::Running {
+            self.killed_because = Some(reason);
+        }
+        self.kill();
     }
 
     fn kill(&mut self) {

@@ -273,10 +273,10 @@ impl GuardianClient {
         let Some(mut watchers) = self.watchers.take() else {
             return false;
         };
-        if !watchers.end() {
-            // Both were killed.
-            watchers.has_ended = kill_orphans().await;
-        }
+        watchers.end();
+        // If both were killed, this process has adopted the rest of the command. If only the warden
+        // was, it has adopted the guardian, which is reaped here.
+        watchers.has_ended |= kill_orphans().await;
         watchers.end_work()
     }
 }
@@ -454,8 +454,8 @@ impl Watchers {
         }
     }
 
-    /// Waits for the warden after both have closed their sockets. Returns true if nothing is left.
-    fn end(&mut self) -> bool {
+    /// Waits for the warden after both have closed their sockets.
+    fn end(&mut self) {
         let status = self.warden.wait();
         let warden_saw_it = status.is_ok_and(|status| status.success());
         if self.has_ended && !warden_saw_it {
@@ -464,7 +464,6 @@ impl Watchers {
             );
         }
         self.has_ended |= warden_saw_it;
-        self.has_ended
     }
 
     /// Lets tenure be released if nothing is left of the command. Returns true if so.

@@ -55,8 +55,32 @@ pub(super) enum Report {
     /// The tenure is about to end, and the command is being stopped. A renewal does not change
     /// that.
     Expired,
+    /// The guardian has killed a command that had neither ended nor been told to stop.
+    Killed(KillReason),
     /// The command has ended with all its descendants.
     Ended(Ending),
+}
+
+/// The reason why a command was killed while its member led.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KillReason {
+    /// Its warden has ended, which would kill what a killed guardian leaves behind.
+    WardenLost,
+    /// Its guardian has ended, with which the command dies.
+    GuardianLost,
+    /// Its first process was stopped (STOP) for too long.
+    Stopped,
+}
+
+impl KillReason {
+    /// A clause about the command: "its warden was killed".
+    pub(super) fn in_words(self) -> &'static str {
+        match self {
+            Self::WardenLost => "its warden was killed",
+            Self::GuardianLost => "its guardian was killed",
+            Self::Stopped => "it was stopped (STOP) for too long",
+        }
+    }
 }
 
 impl fmt::Display for Order {
@@ -110,6 +134,9 @@ impl fmt::Display for Report {
             Self::Started { pid } => write!(f, "started {pid}"),
             Self::Refused { errno } => write!(f, "refused {errno}"),
             Self::Expired => write!(f, "expired"),
+            Self::Killed(KillReason::WardenLost) => write!(f, "lost warden"),
+            Self::Killed(KillReason::GuardianLost) => write!(f, "lost guardian"),
+            Self::Killed(KillReason::Stopped) => write!(f, "stopped"),
             Self::Ended(Ending::Exited(code)) => write!(f, "exited {code}"),
             Self::Ended(Ending::Killed(signal)) => write!(f, "killed {signal}"),
         }
@@ -123,6 +150,9 @@ impl FromStr for Report {
         match line {
             "expired" => return Ok(Self::Expired),
             "alive" => return Ok(Self::Alive),
+            "lost warden" => return Ok(Self::Killed(KillReason::WardenLost)),
+            "lost guardian" => return Ok(Self::Killed(KillReason::GuardianLost)),
+            "stopped" => return Ok(Self::Killed(KillReason::Stopped)),
             _ => {}
         }
         let (word, number) = line.split_once(' ').ok_or(Unreadable)?;
@@ -181,6 +211,9 @@ mod tests {
             Report::Started { pid: 4321 },
             Report::Refused { errno: 2 },
             Report::Expired,
+            Report::Killed(KillReason::WardenLost),
+            Report::Killed(KillReason::GuardianLost),
+            Report::Killed(KillReason::Stopped),
             Report::Ended(Ending::Exited(255)),
             Report::Ended(Ending::Killed(9)),
         ] {

@@ -15,7 +15,7 @@ use tracing::{info, warn};
 
 use super::deadline::Deadline;
 use super::guardian_client::GuardianClient;
-use super::ipc::{Order, Report};
+use super::ipc::{KillReason, Order, Report};
 use super::lease_binding::{Change, Tenures, Term};
 use super::signals::Signals;
 use super::{AtEnd, Error, LeaseBinding, StepDown, Workload};
@@ -197,7 +197,7 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
                             "the command cannot be started on this host: stepping down, so that another member leads"
                         );
                         (self.resign)(Resignation {
-                            why: "its command could not be started".to_owned(),
+                            why: "this member's command could not be started".to_owned(),
                             is_failure: true,
                         });
                     }
@@ -206,13 +206,17 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
             };
             failures = 0;
             let code = ending.code();
-            let why = cause.in_words();
+            let why = cause.in_words(ending);
             match (&cause, code) {
-                (Cause::Itself, 1..) => warn!(code, "the command has ended: {why}"),
+                (Cause::Itself | Cause::Killed(_), 1..) => {
+                    warn!(code, "the command has ended: {why}");
+                }
                 _ => info!(code, "the command has ended: {why}"),
             }
             match (cause, self.workload.at_end) {
-                (Cause::Asked, _) | (Cause::Itself, AtEnd::Exit) => return Ok(Some(code)),
+                (Cause::Asked, _) | (Cause::Itself | Cause::Killed(_), AtEnd::Exit) => {
+                    return Ok(Some(code));
+                }
                 (Cause::TenureOver, _) => return Ok(None),
                 (Cause::Expired, _) => {
                     wait = Duration::ZERO;
@@ -223,14 +227,14 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
                     return Ok(None);
                 }
                 (Cause::LeadershipUnknown, _) => return Err(Error::LeadershipUnknown),
-                (Cause::Itself, AtEnd::Resign) => {
+                (cause @ (Cause::Itself | Cause::Killed(_)), AtEnd::Resign) => {
                     (self.resign)(Resignation {
-                        why: format!("its command {}", ending.in_words()),
+                        why: format!("this member's command {}", cause.of_end(ending)),
                         is_failure: code != 0,
                     });
                     return Ok(None);
                 }
-                (Cause::Itself, AtEnd::Restart) => {}
+                (Cause::Itself | Cause::Killed(_), AtEnd::Restart) => {}
             }
 
             wait = back_off.pause_after(started.elapsed());
@@ -336,6 +340,8 @@ enum Run {
 enum Cause {
     /// It ended by itself, or another program killed it.
     Itself,
+    /// Its guardian killed it, or it died with its guardian.
+    Killed(KillReason),
     /// Its member no longer leads with this tenure.
     TenureOver,
     /// Its member still leads, but the tenure has ended or was about to.
@@ -349,14 +355,25 @@ enum Cause {
 }
 
 impl Cause {
-    fn in_words(&self) -> &'static str {
+    /// The cause of the command's end, for the log.
+    fn in_words(&self, ending: Ending) -> String {
         match self {
-            Self::Itself => "by itself",
-            Self::TenureOver => "its member no longer leads",
-            Self::Expired => "its tenure has ended",
-            Self::SteppingDown(_) => "its member steps down",
-            Self::LeadershipUnknown => "the leader is unknown",
-            Self::Asked => "as asked",
+            Self::Itself if matches!(ending, Ending::Exited(_)) => "by itself".to_owned(),
+            Self::Itself | Self::Killed(_) => format!("it {}", self.of_end(ending)),
+            Self::TenureOver => "its member no longer leads".to_owned(),
+            Self::Expired => "its tenure has ended".to_owned(),
+            Self::SteppingDown(_) => "its member steps down".to_owned(),
+            Self::LeadershipUnknown => "the leader is unknown".to_owned(),
+            Self::Asked => "as asked".to_owned(),
+        }
+    }
+
+    /// A clause about a command whose end no order has caused: "ended with code 7", "was killed,
+    /// because its warden was killed".
+    fn of_end(&self, ending: Ending) -> String {
+        match self {
+            Self::Killed(reason) => format!("was killed, because {}", reason.in_words()),
+            _ => ending.in_words(),
         }
     }
 }
@@ -366,8 +383,6 @@ struct Running {
     guardian: GuardianClient,
     cause: Cause,
     has_started: bool,
-    /// True if the guardian was killed without a report of the command's end.
-    lacks_report: bool,
 }
 
 impl<R: FnMut(Resignation)> Supervisor<R> {
@@ -386,8 +401,7 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
             Ok(guardian) => guardian,
             Err(error) => return Ok(Run::NotStarted(error)),
         };
-        let (cause, has_started, lacks_report) = (Cause::Itself, false, false);
-        let mut running = Running { guardian, cause, has_started, lacks_report };
+        let mut running = Running { guardian, cause: Cause::Itself, has_started: false };
         let ended = loop {
             let runs_on = running.runs_on();
             tokio::select! {
@@ -409,9 +423,6 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
         };
         if !running.guardian.end().await && self.tenures.is_some() {
             return Err(Error::Unseen);
-        }
-        if running.lacks_report {
-            warn!("the command's guardian was killed, and the command with it");
         }
         ended
     }
@@ -442,11 +453,12 @@ impl<R: FnMut(Resignation)> Supervisor<R> {
                 );
                 running.cause = Cause::Expired;
             }
+            Some(Report::Killed(reason)) => running.killed(reason),
             Some(Report::Ended(ending)) => return Some(Ok(running.ended(ending))),
             // The guardian client handles these.
             Some(Report::Expired | Report::Up { .. } | Report::Alive | Report::Stopped { .. }) => {}
             None if running.has_started || !running.runs_on() => {
-                running.lacks_report = running.has_started;
+                running.killed(KillReason::GuardianLost);
                 return Some(Ok(running.ended(Ending::killed_by(Signal::KILL))));
             }
             None => {
@@ -467,6 +479,13 @@ impl Running {
     /// True if nothing but the command itself has ended it so far.
     fn runs_on(&self) -> bool {
         matches!(self.cause, Cause::Itself)
+    }
+
+    /// Records that the command was killed, unless it was told to stop before.
+    fn killed(&mut self, reason: KillReason) {
+        if self.runs_on() {
+            self.cause = Cause::Killed(reason);
+        }
     }
 
     fn stop(&mut self, cause: Cause) {

@@ -59,12 +59,12 @@ impl Agent {
 
     /// Starts an agent that leads, logs to standard error, and adopts what both watchers of its
     /// command leave behind. A fenced one holds tenure with fence 7 for `ttl`.
-    pub(crate) fn watched(is_fenced: bool, ttl: Duration, script: &str) -> Self {
+    pub(crate) fn watched(at_end: &str, is_fenced: bool, ttl: Duration, script: &str) -> Self {
         let mut line = line(&program());
         line.env("SUPERVISED_LOGS", "1").env("SUPERVISED_ADOPTS", "1");
         let mode = if is_fenced { "fenced" } else { "advisory" };
         let command = ["sh", "-c", script];
-        let mut agent = Self::run(line, mode, "exit", Duration::ZERO, SHORT, &command);
+        let mut agent = Self::run(line, mode, at_end, Duration::ZERO, SHORT, &command);
         agent.hold(7, ttl);
         agent.tell("lead 7");
         agent
@@ -151,6 +151,13 @@ impl Agent {
     /// The complete standard error up to now.
     pub(crate) fn complaints(&self) -> Vec<String> {
         self.complaints.try_iter().collect()
+    }
+
+    /// Waits until the agent has logged that its command has started.
+    pub(crate) fn logs_the_start(&self) {
+        let mut lines = std::iter::repeat_with(|| self.complaints.recv_timeout(PATIENCE));
+        let is_it = |line: String| line.contains("the command has started");
+        assert!(lines.any(|line| is_it(line.expect("it starts its command"))));
     }
 
     /// Sets the last will of the agent, for this voter.

@@ -46,7 +46,7 @@ fn member_resigns_when_its_command_ends_and_runs_it_again_later() {
     for _ in 0..3 {
         agent.tell("lead");
         assert_eq!(agent.line(), "up");
-        assert_eq!(agent.answer(), "resign: its command ended with code 1");
+        assert_eq!(agent.answer(), "resign: this member's command ended with code 1");
         agent.tell("follow");
     }
     agent.send(Signal::TERM);
@@ -56,7 +56,7 @@ fn member_resigns_when_its_command_ends_and_runs_it_again_later() {
 #[test]
 fn resignation_names_the_signal_that_killed_the_command() {
     let mut agent = Agent::leading("resign", LONG, "kill -KILL $$");
-    assert_eq!(agent.answer(), "resign: its command was killed by signal 9");
+    assert_eq!(agent.answer(), "resign: this member's command was killed by signal 9");
 }
 
 /// The member may be elected again before any task has noticed the gap.
@@ -64,10 +64,10 @@ fn resignation_names_the_signal_that_killed_the_command() {
 fn tenure_that_follows_without_a_gap_is_a_new_one() {
     let mut agent = Agent::leading("resign", LONG, "echo up");
     assert_eq!(agent.line(), "up");
-    assert_eq!(agent.answer(), "resign: its command ended with code 0");
+    assert_eq!(agent.answer(), "resign: this member's command ended with code 0");
     agent.tell("lead");
     assert_eq!(agent.line(), "up");
-    assert_eq!(agent.answer(), "resign: its command ended with code 0");
+    assert_eq!(agent.answer(), "resign: this member's command ended with code 0");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn command_whose_program_is_missing_counts_as_ended() {
         match at_end {
             "exit" => assert_eq!(agent.code(), Some(127)),
             "resign" => {
-                assert_eq!(agent.answer(), "resign: its command ended with code 127");
+                assert_eq!(agent.answer(), "resign: this member's command ended with code 127");
                 install();
                 agent.tell("lead");
                 assert_eq!(agent.line(), "up");

@@ -60,7 +60,7 @@ fn failed_start_of_a_guardian_is_retried() {
         let mut agent = Agent::script(at_end, LONG, UP);
         let before = limit(agent.pid(), 0);
         agent.tell("lead");
-        assert_eq!(agent.answer(), "resign: its command could not be started");
+        assert_eq!(agent.answer(), "resign: this member's command could not be started");
         agent.is_silent(SHORT);
         let limited = prlimit(Some(agent.pid()), Resource::Nofile, before);
         limited.expect("it is our child");

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
+use hustings_testkit::observe::children;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::agent::{Agent, LONG, hand_over, program, scratch, stop};
@@ -83,6 +84,72 @@ fn command_whose_warden_was_killed_is_restarted_with_two_watchers() {
     assert_eq!(parent(parent(guardian)), scene.agent.pid());
     kill(guardian);
     assert_gone(&again);
+}
+
+/// The watcher that outlives the other one is reaped before the command is started again.
+/// The log names the cause.
+#[test]
+fn agent_reaps_lost_watchers_and_logs_why_the_command_has_ended() {
+    type Strike = fn([Pid; 3]);
+    let cases: [(Strike, &str); 6] = [
+        (|[_, guardian, _]| kill(guardian), "its guardian was killed"),
+        (|[.., warden]| kill(warden), "its warden was killed"),
+        (|[command, ..]| stop(command), "it was stopped (STOP) for too long"),
+        (
+            |[_, guardian, warden]| {
+                stop(guardian);
+                kill(warden);
+            },
+            "its warden was killed",
+        ),
+        (
+            |[_, guardian, warden]| {
+                stop(warden);
+                kill(guardian);
+            },
+            "its guardian was killed",
+        ),
+        (
+            |[_, guardian, warden]| {
+                stop(warden);
+                kill(guardian);
+                kill(warden);
+            },
+            "its guardian was killed",
+        ),
+    ];
+    let check = |(strike, cause): (Strike, &str)| {
+        let agent = Agent::watched("restart", false, LONG, "echo $$; exec sleep 1000");
+        let watchers = || {
+            let [command] = agent.pids::<1>();
+            let guardian = parent(command);
+            [command, guardian, parent(guardian)]
+        };
+        let first = watchers();
+        agent.logs_the_start();
+        strike(first);
+        let [.., warden] = watchers();
+        assert_eq!(children(agent.pid()), [warden], "{cause}");
+        kill(agent.pid());
+        let (_, log) = agent.end();
+        let expected = format!("the command has ended: it was killed, because {cause} code=137");
+        assert!(log.contains(&expected), "{log}");
+    };
+    std::thread::scope(|threads| {
+        for case in cases {
+            threads.spawn(move || check(case));
+        }
+    });
+}
+
+#[test]
+fn log_tells_a_command_that_ended_by_itself_from_one_that_a_signal_killed() {
+    for (script, end) in
+        [("exit 3", "by itself code=3"), ("kill -KILL $$", "it was killed by signal 9 code=137")]
+    {
+        let (_, log) = Agent::watched("exit", false, LONG, script).end();
+        assert!(log.contains(&format!("the command has ended: {end}")), "{log}");
+    }
 }
 
 /// The descendants of the command are then out of reach.

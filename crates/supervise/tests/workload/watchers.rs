@@ -63,7 +63,8 @@ struct Scene {
 
 impl Scene {
     fn set(is_fenced: bool) -> Self {
-        let agent = Agent::watched(is_fenced, TTL, &format!("echo $$; trap '' TERM; {TREE}"));
+        let script = format!("echo $$; trap '' TERM; {TREE}");
+        let agent = Agent::watched("exit", is_fenced, TTL, &script);
         let command = agent.pids::<4>().to_vec();
         let guardian = parent(command[0]);
         Self { agent, warden: parent(guardian), guardian, command }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Started;
-use crate::failure::print;
+use crate::failure::{Failure, print};
 
 /// The time that the last lines may take to print.
 const FINISH_WITHIN: Duration = Duration::from_secs(1);
@@ -31,8 +31,12 @@ impl Events {
         let (end, ended) = oneshot::channel();
         std::thread::spawn(move || {
             while let Some(line) = to_print.blocking_recv() {
-                if print(&format!("{line}\n")).is_err() {
-                    break;
+                match print(&format!("{line}\n")) {
+                    Ok(()) => {}
+                    Err(Failure::Failed(why)) => {
+                        tracing::error!("an event is lost, the agent goes on: {why}");
+                    }
+                    Err(_) => break, // the reader is gone
                 }
             }
             drop(end);

@@ -31,9 +31,11 @@ impl Named for LevelFilter {
 
 impl LogOptions {
     /// Starts the log on standard error. Colours appear only on a terminal, and only if `NO_COLOR`
-    /// is not set.
+    /// is not set. Lines that cannot be written, as on a full disk, are lost.
     pub(crate) fn begin(&self) {
         tracing_subscriber::fmt()
+            // It would report a failed write with `eprintln!`, which panics if that fails too.
+            .log_internal_errors(false)
             .with_max_level(self.log)
             .with_writer(|| OneLine(io::stderr()))
             .with_ansi(shows_colours(&io::stderr()))

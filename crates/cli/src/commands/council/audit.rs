@@ -19,7 +19,7 @@ use hustings_protocol::council::{
 };
 use hustings_protocol::{Candidate, MemberId, Priority};
 
-use crate::failure::{Failure, say};
+use crate::failure::{Failure, print, say};
 use record::{Sessions, ambiguities, contradictions, is_full, rounds_of, sessions};
 use seating::{Drawn, Found, judge, misnamed, misshapen};
 
@@ -102,7 +102,7 @@ fn check(rules: &Config, record: &Path, hosts: &Path) -> Result<(), Failure> {
             Err(Failure::Failed(faults.join("\n")))
         }
         code => {
-            println!("{}", verdict.summary.in_words());
+            Failure::unless_unread(print(&format!("{}\n", verdict.summary.in_words())))?;
             match code {
                 0 => Ok(()),
                 _ => Err(Failure::Exit(code)),

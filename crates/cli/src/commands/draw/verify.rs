@@ -40,7 +40,7 @@ impl Verify {
             transcripts.push((path.display().to_string(), content));
         }
         let found = verify(&ring, &transcripts);
-        self.format.print(&found, in_words)?;
+        Failure::unless_unread(self.format.print(&found, in_words))?;
         if found.is_clean() { Ok(()) } else { Err(Failure::Exit(1)) }
     }
 }

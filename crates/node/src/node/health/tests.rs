@@ -374,9 +374,9 @@ fn member_that_stands_aside_gives_the_reason() {
     check(&heard().aside(None).since(ago(4_000)), aside, Level::Warning, &["no leader is known"]);
     check(&heard().aside(None), aside, Level::Bad, &[]);
     // Its command ended regularly.
-    let mut ended = heard().held_by("beta").aside(Some("its command ended"));
+    let mut ended = heard().held_by("beta").aside(Some("this member's command ended"));
     ended.aside.as_mut().expect("it is aside").is_failure = false;
-    check(&ended, aside, Level::Good, &["(its command ended)"]);
+    check(&ended, aside, Level::Good, &["(this member's command ended)"]);
 }
 
 #[test]

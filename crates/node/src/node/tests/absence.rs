@@ -139,7 +139,7 @@ fn step_down_while_aside_keeps_reason_and_leader() {
         let name = protocol.name();
         let mut field = Field::elected_by(protocol);
         let (former, _) = field.settled_on(&ALL);
-        let (why, is_failure) = ("its command ended with code 7".to_owned(), true);
+        let (why, is_failure) = ("this member's command ended with code 7".to_owned(), true);
         let resignation = Resignation { why, is_failure };
         field.act(former, |it, now, out| {
             it.resign(now, Duration::from_secs(20), resignation.clone(), out);

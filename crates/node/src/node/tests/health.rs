@@ -289,18 +289,18 @@ fn ended_command_appears_in_cause_and_verdict() {
             false => Field::settled(Takeover::Never, &[0; 5]),
         };
         let leader = field.agreed(&ALL).expect("they agree");
-        let why = "its command ended with code 7".to_owned();
+        let why = "this member's command ended with code 7".to_owned();
         let is_failure = true;
         let mut out = Outbox::new();
         let resignation = Resignation { why, is_failure };
         field.members[leader].resign(field.now, SECOND * 5, resignation, &mut out);
         field.post(leader, out);
-        assert_eq!(field.cause(leader), "its command ended with code 7");
+        assert_eq!(field.cause(leader), "this member's command ended with code 7");
         field.run(SECOND);
         let health = field.health(leader);
         assert_eq!(health.state, HealthState::StandsAside);
         assert_eq!(health.level, Level::Warning);
-        assert!(health.summary.contains("(its command ended with code 7)"), "{health:?}");
+        assert!(health.summary.contains("(this member's command ended with code 7)"), "{health:?}");
         field.run(SECOND * 8);
         field.assert_well(&ALL);
     }
