@@ -27,10 +27,15 @@ mod tests {
     fn two_system_sources_never_draw_the_same_nonce() {
         let mut sources = [system(), system()];
         let mut nonces = BTreeSet::new();
+        let mut values = [const { BTreeSet::new() }; 24];
         for _ in 0..1_000 {
             for source in &mut sources {
-                assert!(nonces.insert(source.draw::<24>().expect("the system has some")));
+                let nonce = source.draw::<24>().expect("the system has some");
+                values.iter_mut().zip(nonce).for_each(|(it, byte)| _ = it.insert(byte));
+                assert!(nonces.insert(nonce));
             }
         }
+        // No byte belongs to a prefix or to a counter.
+        assert!(values.iter().all(|it| it.len() > 200), "{values:?}");
     }
 }

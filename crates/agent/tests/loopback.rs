@@ -9,14 +9,19 @@
 
 mod support;
 
-use hustings_protocol::{Duration, bully, chang_roberts, modified_ring};
-use support::{Members, announce, member_of, status_when};
+use std::net::SocketAddr;
 
-use hustings_agent::ProtocolConfig;
+use hustings_protocol::{Duration, bully, chang_roberts, modified_ring};
+use support::{DEADLINE, Members, POLL, announce, member_of, status_when};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket};
+use tokio::time::timeout;
+
 use hustings_agent::config::MULTICAST;
 use hustings_agent::frame::{Body, Frame, Sender};
 use hustings_agent::identity::{Incarnation, group_id, member_id};
 use hustings_agent::seal::{Key, Keyring};
+use hustings_agent::{Agent, AgentStatus, ProtocolConfig};
 use hustings_system::clock::calendar;
 
 const ELECTION_TIMEOUT: Duration = Duration::from_secs(1);
@@ -159,6 +164,52 @@ async fn members_with_another_key_are_not_admitted() {
     assert!(members.unknown_keys().await > 0, "heard, and counted");
 }
 
+/// A process that speaks as the member `visitor` of the group `vault`.
+struct Visitor {
+    socket: UdpSocket,
+    agent: SocketAddr,
+    sender: Sender<'static>,
+}
+
+impl Visitor {
+    async fn of(agent: &Agent) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let incarnation = Incarnation::begin(calendar(), 0);
+        let sender = Sender::new("visitor", member_id("visitor"), incarnation, port);
+        Self { socket, agent: agent.handle().address(), sender }
+    }
+
+    /// Seals a frame under the key of the group called `group`.
+    fn seal(&self, (group, key): (&str, &Key), number: u64, body: Body<'_>) -> Vec<u8> {
+        let sender = self.sender;
+        let said = Frame { group: group_id("vault"), sender, number, to_all: false, body };
+        let (mut content, mut frame) = (Vec::new(), Vec::new());
+        said.encode(&mut content);
+        let keyring = Keyring::new(group, sender.id, key, &[]);
+        keyring.seal(&[number as u8; 24], None, &content, &mut frame);
+        frame
+    }
+
+    async fn say(&self, under: (&str, &Key), number: u64, body: Body<'_>) {
+        let frame = self.seal(under, number, body);
+        self.socket.send_to(&frame, self.agent).await.unwrap();
+    }
+
+    /// Says hello with the frame number 0, and answers the challenge with the number 1.
+    async fn prove_itself(&self, key: &Key) {
+        self.say(("vault", key), 0, Body::Hello { alone: true }).await;
+        let own = Keyring::new("vault", self.sender.id, key, &[]);
+        let mut buffer = [0; 2_048];
+        let length = self.socket.recv(&mut buffer).await.unwrap();
+        let content = own.open(&mut buffer[..length]).unwrap();
+        let Body::Ping { challenge } = Frame::decode(content).unwrap().body else {
+            panic!("it is not challenged");
+        };
+        self.say(("vault", key), 1, Body::Pong { challenge, since: 0, asks: None }).await;
+    }
+}
+
 /// The key of one of an agent's groups gives no access to its other groups.
 #[tokio::test]
 async fn frame_for_one_group_under_the_key_of_another_is_rejected() {
@@ -167,24 +218,11 @@ async fn frame_for_one_group_under_the_key_of_another_is_rejected() {
     let alone =
         status_when(&agent, |status| status.groups.iter().all(|group| group.leadership.leads));
     let alone = alone.await;
-
-    let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let visitor = member_id("visitor");
-    let port = socket.local_addr().unwrap().port();
-    let sender = Sender::new("visitor", visitor, Incarnation::begin(calendar(), 0), port);
-    let say_under = async |group: &str, key: &Key, number: u64, body: Body<'_>| {
-        let said = Frame { group: group_id("vault"), sender, number, to_all: false, body };
-        let (mut content, mut frame) = (Vec::new(), Vec::new());
-        said.encode(&mut content);
-        let keyring = Keyring::new(group, visitor, key, &[]);
-        keyring.seal(&[number as u8; 24], None, &content, &mut frame);
-        let address = agent.handle().address();
-        socket.send_to(&frame, address).await.unwrap();
-    };
+    let visitor = Visitor::of(&agent).await;
     let hello = Body::Hello { alone: true };
 
-    say_under("lobby", &keys[1], 0, hello).await;
-    let told = |status: &hustings_agent::AgentStatus| {
+    visitor.say(("lobby", &keys[1]), 0, hello).await;
+    let told = |status: &AgentStatus| {
         let counted = status.groups.iter().map(|it| it.counters);
         counted.map(|it| it.other_group + it.heard).sum::<u64>() > 0
     };
@@ -197,21 +235,38 @@ async fn frame_for_one_group_under_the_key_of_another_is_rejected() {
     assert_eq!(vault.leadership, alone.groups[0].leadership);
 
     // The header names the other group, and its key is unknown to this group.
-    say_under("vault", &keys[1], 0, hello).await;
+    visitor.say(("vault", &keys[1]), 0, hello).await;
     let status = status_when(&agent, |status| status.groups[0].counters.unknown_key > 0).await;
     assert_eq!(status.groups[0].counters.heard, 0);
 
     // The rest of the frame is valid: the visitor only has to prove that it runs.
-    say_under("vault", &keys[0], 0, hello).await;
-    let own = Keyring::new("vault", visitor, &keys[0], &[]);
-    let mut buffer = [0; 2_048];
-    let length = socket.recv(&mut buffer).await.unwrap();
-    let content = own.open(&mut buffer[..length]).unwrap();
-    let Body::Ping { challenge } = Frame::decode(content).unwrap().body else {
-        panic!("it is not challenged");
-    };
-    let here = Body::Pong { challenge, since: 0, asks: None };
-    say_under("vault", &keys[0], 1, here).await;
+    visitor.prove_itself(&keys[0]).await;
     let status = status_when(&agent, |status| status.groups[0].counters.heard == 2).await;
     assert_eq!(status.groups[0].peers[0].peer.name, "visitor");
+}
+
+/// A recorded frame does not keep a connection open, and neither does silence.
+#[tokio::test]
+async fn connection_without_a_new_frame_of_a_member_is_closed() {
+    let key = Key::generate().unwrap();
+    let agent = member_of(&[("vault", &key)]).await;
+    let visitor = Visitor::of(&agent).await;
+    visitor.prove_itself(&key).await;
+    status_when(&agent, |status| status.groups[0].counters.heard == 2).await;
+    let hello = visitor.seal(("vault", &key), 2, Body::Lifeline);
+    let hello = [&(hello.len() as u32).to_be_bytes(), &hello[..]].concat();
+    let connect = async |bytes: &[u8]| {
+        let mut stream = TcpStream::connect(visitor.agent).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
+        stream
+    };
+    let mut lifeline = connect(&hello).await;
+    status_when(&agent, |status| status.groups[0].counters.heard == 3).await;
+    for bytes in [&hello[..0], &hello] {
+        let mut stranger = connect(bytes).await;
+        let closed = timeout(DEADLINE, stranger.read(&mut [0])).await;
+        assert!(closed.is_ok(), "a connection with {} bytes stays open", bytes.len());
+    }
+    // It was opened before the others.
+    assert!(timeout(POLL, lifeline.read(&mut [0])).await.is_err(), "the lifeline was closed");
 }

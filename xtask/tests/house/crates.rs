@@ -96,6 +96,11 @@ const NODE_MUST_NOT_USE: &[&str] = &[
     "socket2",
 ];
 
+/// The crates that run on real hosts with numbers of messages and disks, and keep overflow checks
+/// in the release profile.
+const CHECK_OVERFLOW: &[&str] =
+    &["agent", "authority", "draw", "fence", "node", "protocol", "supervise", "system"];
+
 struct Package {
     name: String,
     manifest: String,
@@ -179,6 +184,20 @@ fn inherits_lints(manifest: &str) -> bool {
         manifest.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.contains(&"lints.workspace = true")
         || lines.windows(2).any(|pair| pair == ["[lints]", "workspace = true"])
+}
+
+/// A number from a message or a disk that wraps around would be a fence or a time of the past.
+#[test]
+fn release_profile_keeps_overflow_checks() {
+    let workspace = fs::read_to_string(root().join("Cargo.toml")).expect("it is readable");
+    let lines: Vec<&str> = workspace.lines().collect();
+    let has_checks = |name: &&&str| {
+        let profile = format!("[profile.release.package.hustings-{name}]");
+        lines.windows(2).any(|pair| pair == [&profile, "overflow-checks = true"])
+    };
+    let broken = CHECK_OVERFLOW.iter().filter(|it| !has_checks(it));
+    let broken = broken.map(|it| format!("Cargo.toml: hustings-{it} needs overflow checks"));
+    assert_none(&broken.collect::<Vec<String>>());
 }
 
 /// Returns the members of the workspace from cargo's metadata.

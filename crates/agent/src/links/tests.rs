@@ -238,6 +238,7 @@ async fn silence_within_a_frame_closes_a_link_but_not_a_lifeline() {
 /// This covers silent strangers, strangers with rejected frames, and frames that do not end.
 #[tokio::test]
 async fn stranger_is_closed_after_the_time_for_hello() {
+    assert_eq!(Limits::FIELD.hello_within, Duration::from_secs(2), "as the guide says");
     let limits = Limits { hello_within: SHORT, ..Limits::FIELD };
     let mut there = End::open(limits).await;
     let mut silent = there.connect().await;

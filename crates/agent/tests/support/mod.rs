@@ -13,10 +13,10 @@ use tokio::sync::watch;
 
 /// Far longer than anything here takes. A test that takes longer has failed. A group with partial
 /// views estimates its size before it elects a leader, which takes up to 20 s.
-const DEADLINE: StdDuration = StdDuration::from_secs(60);
+pub(crate) const DEADLINE: StdDuration = StdDuration::from_secs(60);
 
 /// The interval between two checks.
-const POLL: StdDuration = StdDuration::from_millis(2);
+pub(crate) const POLL: StdDuration = StdDuration::from_millis(2);
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 

@@ -5,8 +5,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
 
-use crate::process::{self, Outcome, command, finish, hustings};
+use hustings_testkit::{Scratch, run};
+
+use crate::process::{self, Outcome, Program, command, finish, hustings};
 
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
@@ -233,4 +237,22 @@ fn variable_that_is_not_text_is_named() {
     refused(&outcome, 2, "error: HUSTINGS_BIND is not UTF-8 text: set it again\n");
     let outcome = finish(line.args(["--bind", "127.0.0.1:0", "--name"]).arg(nonsense));
     refused(&outcome, 2, "one or more arguments");
+}
+
+/// The program's file is newer than the calendar.
+#[test]
+fn calendar_before_the_build_is_warned_of_at_the_start() {
+    let home = Scratch::new("hustings-calendar");
+    let program = home.join("hustings");
+    let copied = run(Command::new("cp").arg(env!("CARGO_BIN_EXE_hustings")).arg(&program));
+    copied.expect("there is room for a copy");
+    let file = fs::File::open(&program).expect("it was copied");
+    let now = file.metadata().and_then(|it| it.modified()).expect("it has a time");
+    file.set_modified(now + Duration::from_secs(86_400 * 21 / 2)).expect("it is ours");
+    let group = process::group("calendar");
+    let options = format!("agent --group {group} --name a --bind 127.0.0.1:0 --http off");
+    let mut agent = Program::start(&mut hustings_testkit::command(&program, &options));
+    agent.until_said_containing(
+        "this host's calendar is 10 days before the day on which this program was built: set the clock",
+    );
 }

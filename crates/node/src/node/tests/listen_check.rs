@@ -2,6 +2,8 @@
 
 use hustings_protocol::Duration;
 use hustings_protocol::announce::{self, Listen, Takeover};
+use hustings_testkit::logged;
+use tracing::Level;
 
 use super::{ALL, ANNOUNCE, DELAY, Field, name};
 use crate::config::ProtocolConfig;
@@ -30,9 +32,23 @@ fn listen_interval_too_short_for_the_loss_is_warned_of() {
     for (listen, percent, is_warned_of) in
         [(ANNOUNCE * 3, 30, true), (ANNOUNCE * 3, 0, false), (ANNOUNCE * 20, 30, false)]
     {
-        let field = under_loss(fixed(listen), percent);
-        let asked = ALL.map(|it| field.members[it].asked_for_listen());
-        let most = asked.iter().flatten().max();
+        let mut asked = Vec::new();
+        let lines = logged(|| {
+            let field = under_loss(fixed(listen), percent);
+            asked.extend(ALL.iter().filter_map(|it| field.members[*it].asked_for_listen()));
+        });
+        let most = asked.iter().max();
+        let is_warning = |(level, line): &&(Level, String)| {
+            *level == Level::WARN && line.contains(&format!("and listen {listen} is too short"))
+        };
+        let warnings: Vec<&(Level, String)> = lines.iter().filter(is_warning).collect();
+        assert_eq!(!warnings.is_empty(), is_warned_of, "{listen}, {percent} %");
+        // Each warning of a member asks for at least a quarter more than the one before.
+        assert!(warnings.len() <= ALL.len() * 8, "{} warnings", warnings.len());
+        for needed in &asked {
+            let ending = format!("set listen to auto, or to {needed} or more, on all members");
+            assert!(warnings.iter().any(|it| it.1.ends_with(&ending)), "{needed}: {warnings:?}");
+        }
         assert_eq!(most.is_some(), is_warned_of, "{listen}, {percent} %");
         // About 12.5 announce intervals at 30 % loss, by the measurement of each member.
         let is_fit = |it: &Duration| (ANNOUNCE * 7..=ANNOUNCE * 16).contains(it);
