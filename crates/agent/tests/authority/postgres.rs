@@ -97,12 +97,15 @@ impl House for PostgresHouse {
     }
 
     async fn copy(&mut self) {
-        let keep = "CREATE TABLE copied AS SELECT * FROM hustings_tenure";
+        let keep = "CREATE TABLE copied AS
+            SELECT *, expires - clock_timestamp() AS lasts FROM hustings_tenure";
         self.client().await.batch_execute(keep).await.unwrap();
     }
 
     async fn restore(&mut self) {
-        let put_back = "BEGIN; DELETE FROM hustings_tenure; INSERT INTO hustings_tenure SELECT * FROM copied; COMMIT";
+        let put_back = "BEGIN; DELETE FROM hustings_tenure;
+            INSERT INTO hustings_tenure SELECT group_name, era, epoch, holder, incarnation, attempt,
+                clock_timestamp() + lasts FROM copied; COMMIT";
         self.client().await.batch_execute(put_back).await.unwrap();
     }
 
@@ -145,6 +148,11 @@ async fn postgres_restored_from_an_old_copy_under_agents_that_never_asked() {
 #[tokio::test]
 async fn agents_with_state_recover_from_postgres_set_back_by_one_tenure() {
     contract::set_back_by_one_tenure::<PostgresHouse>("postgres").await;
+}
+
+#[tokio::test]
+async fn agents_recover_from_a_postgres_copy_with_a_live_lease() {
+    contract::set_back_to_a_live_lease::<PostgresHouse>("postgres").await;
 }
 
 #[tokio::test]
