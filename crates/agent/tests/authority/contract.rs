@@ -399,6 +399,7 @@ async fn set_back<H: House>(group: &str, has_lease: bool) -> Duration {
     let (first, held) = agents.next(None).await;
     agents.all_know(held.fence).await;
     // In this order. Otherwise the holder might ask once more and notice first.
+    house.halt().await;
     agents.die(first).await;
     agents.forget_lease(first);
     // Members ask as soon as the store is back, and are shut out for only one ttl. The observation

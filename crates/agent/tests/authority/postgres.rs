@@ -15,6 +15,8 @@ use hustings_testkit::{Scratch, Server, free_port, postgres_server};
 pub(crate) struct PostgresHouse {
     server: Server,
     port: u16,
+    /// The session that has locked the table of tenure, after `halt`.
+    halted: Option<Client>,
     _home: Scratch,
 }
 
@@ -55,8 +57,12 @@ impl House for PostgresHouse {
         let mut command = postgres_server(home.path(), "127.0.0.1", port, "samehost");
         // The writes of a killed server are safe in the kernel. They need not reach the disk here.
         command.push("-F".to_owned());
-        let mut house =
-            Self { server: Server::start(command, home.join("log")), port, _home: home };
+        let mut house = Self {
+            server: Server::start(command, home.join("log")),
+            port,
+            halted: None,
+            _home: home,
+        };
         house.ready().await;
         house
     }
@@ -102,11 +108,21 @@ impl House for PostgresHouse {
         self.client().await.batch_execute(keep).await.unwrap();
     }
 
+    async fn halt(&mut self) {
+        let client = self.client().await;
+        let lock = "BEGIN; LOCK TABLE hustings_tenure IN ACCESS EXCLUSIVE MODE";
+        client.batch_execute(lock).await.unwrap();
+        self.halted = Some(client);
+    }
+
     async fn restore(&mut self) {
-        let put_back = "BEGIN; DELETE FROM hustings_tenure;
+        let put_back = "DELETE FROM hustings_tenure;
             INSERT INTO hustings_tenure SELECT group_name, era, epoch, holder, incarnation, attempt,
                 clock_timestamp() + lasts FROM copied; COMMIT";
-        self.client().await.batch_execute(put_back).await.unwrap();
+        if self.halted.is_none() {
+            self.halt().await;
+        }
+        self.halted.take().unwrap().batch_execute(put_back).await.unwrap();
     }
 
     async fn litter(&self) -> Vec<String> {
