@@ -101,6 +101,29 @@ async fn lease_in_a_restored_copy_does_not_prolong_the_wait() {
     assert!(clock() >= until, "a refused grant prolongs it");
 }
 
+/// What the store granted before it lost more may last for a ttl from then on.
+#[tokio::test(start_paused = true)]
+async fn store_that_is_set_back_again_prolongs_the_wait() {
+    let store = FakeStore::open(TTL / 2);
+    store.state().count = 5;
+    let mut other = Client::new(&store, 1);
+    assert_eq!(other.acquire().await, Fence(6));
+    let mut client = Client::with(&store, 2, 0, Some(Fence(7)), |_| Ok(()));
+    client.handle.request(Request::Acquire);
+    client.shut_out().await;
+    drop(other);
+    (store.state().count, store.state().holder) = (3, None);
+    let mut third = Client::new(&store, 3);
+    assert_eq!(third.acquire().await, Fence(4));
+    let why = client.shut_out().await;
+    assert!(why.contains("fence 4, but 7 was seen before"), "{why}");
+    let noticed_at = clock();
+    third.handle.request(Request::Release);
+    let why = client.shut_out().await;
+    assert!(why.contains("fence 5, but 7 was seen before"), "{why}");
+    assert!(clock() - noticed_at >= TTL.into(), "{}", clock() - noticed_at);
+}
+
 /// A member that did not know the mark has led meanwhile, above it.
 #[tokio::test(start_paused = true)]
 async fn member_follows_a_holder_above_the_mark() {
