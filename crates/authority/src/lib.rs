@@ -67,8 +67,9 @@ pub enum LeaseEvent {
     /// The store answers, but this member must not take tenure from it. The text gives the reason
     /// and the remedy. `None` reports that the reason no longer applies.
     ShutOut(Option<String>),
-    /// The store granted a fence that is not above this member's mark, although the member had taken
-    /// nothing for a ttl. It takes nothing until this time. Another member may get tenure earlier.
+    /// The store granted a fence that is not above this member's mark, although the member had
+    /// taken nothing for a ttl. It takes nothing until this time. Another member may get tenure
+    /// earlier.
     TakesNothingUntil(Instant),
     /// A fault on this host that an operator must repair. The text describes it.
     Failed(String),

@@ -82,8 +82,8 @@ pub(crate) struct Tenure {
     explain_at: Option<Instant>,
     /// The time since which the election names this member and it has no tenure.
     lacks_since: Option<Instant>,
-    /// This member lost tenure because a majority of the voters did not answer, and the election has
-    /// named it since.
+    /// True if this member lost tenure because a majority of the voters did not answer, and the
+    /// election has named it since.
     lost_majority: bool,
     stand_aside: StandAside,
     /// Set while a transferee may take tenure first.

@@ -377,8 +377,9 @@ pub(crate) async fn set_back_by_one_tenure<H: House>(name: &str) {
     assert!(vacant_for < TTL * 2 + SLACK, "nobody led for {vacant_for}");
 }
 
-/// As `set_back_by_one_tenure`, and the restored copy contains a lease that has not ended. The first
-/// member to notice is refused again when that lease has ended, and lets the other one ask at once.
+/// As `set_back_by_one_tenure`, and the restored copy contains a lease that has not ended. The
+/// first member to notice is refused again when that lease has ended, and then lets the other one
+/// ask at once.
 pub(crate) async fn set_back_to_a_live_lease<H: House>(name: &str) {
     let vacant_for = set_back::<H>(&named("live-lease", name), true).await;
     assert!(vacant_for < TTL * 2 + SLACK, "nobody led for {vacant_for}");

@@ -193,7 +193,7 @@ fn tenure_in_words(tenure: &TenureStatus, now: Instant) -> String {
         format!("  authority {}{silent}\n  holder    {holder}{remaining}\n", tenure.authority);
     if tenure.hears_voters() {
         let heard = tenure.reached();
-        // Too few are counted as soon as their answers are overdue, however recently they were heard.
+        // Too few: the others' answers are overdue, however recently those were heard.
         let answer = match heard.len() < tenure.majority() {
             true => "answer".to_owned(),
             false => format!("heard in the last {}", tenure.reached_within()),

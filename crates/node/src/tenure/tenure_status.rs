@@ -161,8 +161,8 @@ impl Tenure {
         Some(status)
     }
 
-    /// True if a majority of the voters have left a question unanswered for as long as an answer may
-    /// take. A holder that is not renewed knows so half a ttl before its tenure ends.
+    /// True if a majority of the voters have left a question unanswered for as long as an answer
+    /// may take. A holder that is not renewed knows so half a ttl before its tenure ends.
     pub(super) fn lacks_answers(&self, context: &Context, now: Instant) -> bool {
         let overdue = self.voters.iter().filter(|it| it.is_overdue(context, now));
         overdue.count() * 2 > self.voters.len()

@@ -97,8 +97,8 @@ fn isolated_holder_first_reports_silent_voters() {
     field.assert_well(&ALL);
 }
 
-/// Its tenure lasts for another half of the ttl. Before a renewal is due and was left unanswered, it
-/// cannot know.
+/// Its tenure lasts for another half of the ttl. It cannot know before a renewal was due and was
+/// left unanswered.
 #[test]
 fn holder_reports_a_lost_majority_as_soon_as_a_renewal_is_not_answered() {
     for ttl in [Duration::from_millis(600), SECOND * 3, SECOND * 30] {
@@ -306,8 +306,8 @@ fn every_change_of_leader_has_its_cause() {
     assert!(field.members[last].status(field.now).aside.is_some());
 }
 
-/// No failure detector runs, and followers are silent: a member that is known to be dead is told
-/// apart from one that is only silent.
+/// No failure detector runs, and followers are silent. A dead member must not look like a silent
+/// one.
 #[test]
 fn leader_known_to_be_dead_is_listed_as_down_until_it_is_heard() {
     let mut field = Field::settled(Takeover::Never, &[0; 3]);
