@@ -21,9 +21,15 @@
 //!
 //! - An answer at or below the mark shows that the store was set back. The client releases the
 //!   grant, warns the operator ([`LeaseEvent::ShutOut`](super::LeaseEvent::ShutOut)), and asks for
-//!   nothing for one ttl. Then it asks again. Each attempt advances the store's count. So a store
-//!   that was set back by n tenures (etcd: n writes) passes the mark after at most n refused
-//!   attempts. The client takes a fence above the mark, and the member is no longer shut out.
+//!   nothing for one ttl. Then it asks again. A later answer that another member still holds does
+//!   not prolong this wait, unless it reports a lower count than before.
+//! - Each attempt advances the store's count. So a store that was set back by n tenures (etcd: n
+//!   writes) passes the mark after at most n refused attempts. The client takes a fence above the
+//!   mark, and the member is no longer shut out.
+//! - If it refuses a grant after that ttl, it reports this
+//!   ([`LeaseEvent::TakesNothingUntil`](super::LeaseEvent::TakesNothingUntil)). What the store
+//!   granted before it was set back has ended by then, so another member may ask at once. A first
+//!   refusal does not suffice, because a member that has not noticed does not wait.
 //! - A member also warns if another member claims a fence below the mark from the same store, and
 //!   still claims it a ttl later. The holder never learnt of the mark, and this member cannot
 //!   follow it.

@@ -26,8 +26,8 @@ pub mod store;
 pub mod terms;
 pub mod voter_file;
 
-use hustings_protocol::MemberId;
 use hustings_protocol::names::group_id;
+use hustings_protocol::{Instant, MemberId};
 use hustings_system::clock;
 use tokio::sync::{mpsc, watch};
 
@@ -67,6 +67,10 @@ pub enum LeaseEvent {
     /// The store answers, but this member must not take tenure from it. The text gives the reason
     /// and the remedy. `None` reports that the reason no longer applies.
     ShutOut(Option<String>),
+    /// The store granted a fence that is not above this member's mark, although the member had
+    /// taken nothing for a ttl. It takes nothing until this time. Another member may get tenure
+    /// earlier.
+    TakesNothingUntil(Instant),
     /// A fault on this host that an operator must repair. The text describes it.
     Failed(String),
 }

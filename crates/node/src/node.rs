@@ -293,6 +293,14 @@ impl Node {
                 self.begin_incarnation(None);
                 self.raise(&Event::EnterElection);
             }
+            Event::LeaderDead(id) | Event::MemberDown(id) => {
+                context.peers.note_death(*id, true);
+                return false;
+            }
+            Event::MemberUp(candidate) => {
+                context.peers.note_death(candidate.id, false);
+                return false;
+            }
             Event::Nominated(nominee) => {
                 self.nominate(nominee.map(|it| it.id));
                 return false;

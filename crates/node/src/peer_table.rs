@@ -40,6 +40,8 @@ pub(crate) struct PeerInfo {
     pub(crate) heard: Instant,
     /// The questions whether it is alive that it has not answered.
     pub(crate) unanswered: Option<Unanswered>,
+    /// True if the member is known to be dead, and no frame of it has arrived since.
+    pub(crate) is_dead: bool,
     /// The channels over which its frames to all members arrived in this incarnation.
     pub(crate) channels: Channels,
 }
@@ -90,6 +92,7 @@ impl PeerTable {
             peer.address = address;
             peer.heard = now;
             peer.unanswered = None;
+            peer.is_dead = false;
             peer.channels.note(channel, now);
             return;
         }
@@ -105,6 +108,7 @@ impl PeerTable {
             process_incarnation: sender.process_incarnation,
             heard: now,
             unanswered: None,
+            is_dead: false,
             channels,
         };
         self.known.insert(sender.id, peer);
@@ -143,6 +147,13 @@ impl PeerTable {
         if let Some(peer) = self.known.get_mut(&id) {
             let unanswered = peer.unanswered.get_or_insert(Unanswered { since: now, count: 0 });
             unanswered.count = unanswered.count.saturating_add(1);
+        }
+    }
+
+    /// Records whether `id` is known to be dead.
+    pub(crate) fn note_death(&mut self, id: MemberId, is_dead: bool) {
+        if let Some(peer) = self.known.get_mut(&id) {
+            peer.is_dead = is_dead;
         }
     }
 

@@ -82,6 +82,9 @@ pub(crate) struct Tenure {
     explain_at: Option<Instant>,
     /// The time since which the election names this member and it has no tenure.
     lacks_since: Option<Instant>,
+    /// True if this member lost tenure because a majority of the voters did not answer, and the
+    /// election has named it since.
+    lost_majority: bool,
     stand_aside: StandAside,
     /// Set while a transferee may take tenure first.
     transfer_grace: Option<TransferGrace>,
@@ -124,6 +127,7 @@ impl Tenure {
             tell_at: None,
             explain_at: None,
             lacks_since: None,
+            lost_majority: false,
             stand_aside: StandAside::default(),
             transfer_grace: None,
             receives_transfer_until: None,
@@ -318,6 +322,7 @@ impl Tenure {
         self.is_leaving = !is_named && !self.holds_unelected && !inherits;
         self.explain_at = is_named.then(|| io.now + EXPLAIN_EVERY);
         self.lacks_since = is_named.then_some(io.now);
+        self.lost_majority = false;
         self.begin_to_wait(io);
         // While a transferee may take tenure, the nominee waits until that time has passed.
         let may_ask = self.transfer_grace.is_none() || self.authority.holds(io.now).is_some();
@@ -435,6 +440,7 @@ impl Tenure {
             LeaseEvent::Refused(why) => self.note_refusal(why, io),
             LeaseEvent::ShutOut(why) => self.note_shut_out(why.as_deref(), io),
             LeaseEvent::Failed(why) => self.note_fault(why, io),
+            LeaseEvent::TakesNothingUntil(until) => self.let_another_ask(*until, io),
             // If the fence was known before the lease client showed its win, no member has yielded
             // yet.
             LeaseEvent::Contested { by, fence } if self.fence.is_some() => {
@@ -533,6 +539,7 @@ impl Tenure {
         let before = std::mem::replace(&mut self.fence, fence);
         self.holds_unelected = fence.is_some() && !io.is_nominee();
         self.by_transfer = fence.is_some() && self.receives_transfer_until.is_some();
+        self.lost_majority = fence.is_none() && self.lacks_answers(io, io.now);
         self.begin_to_wait(io);
         self.show(io);
         match (before, fence) {

@@ -6,6 +6,7 @@ use std::time::Duration as StdDuration;
 use hustings_agent::agent::{TransferError, TransferOutcome};
 use hustings_agent::authority::{Fence, Held, LeaseWatch, holds};
 use hustings_agent::config::file;
+use hustings_agent::group::Aside;
 use hustings_agent::{Agent, AgentConfig, Handle, clock};
 use hustings_protocol::Instant;
 
@@ -240,6 +241,23 @@ impl Agents {
             None
         };
         self.until(&format!("one is shut out: {why}"), look).await;
+    }
+
+    /// Waits until a member stands aside for less than a ttl, because of `why`.
+    pub(crate) async fn one_makes_room(&self, why: &str) {
+        let look = async || {
+            for agent in self.agents.iter().flatten() {
+                let status = agent.handle().status().await.expect("it runs");
+                let aside = status.groups[0].aside.as_ref();
+                let is_short = |it: &&Aside| it.remaining < TTL;
+                let said = aside.filter(is_short).and_then(|it| it.why.as_deref());
+                if said.is_some_and(|it| it.contains(why)) {
+                    return Some(());
+                }
+            }
+            None
+        };
+        self.until(&format!("one makes room: {why}"), look).await;
     }
 
     async fn until<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {

@@ -371,15 +371,35 @@ pub(crate) async fn restored_under_agents<H: House>(name: &str) {
 /// time another member soon leads with a new fence, and the first member to notice reports it at
 /// once. Members keep their high-water marks in `state`.
 pub(crate) async fn set_back_by_one_tenure<H: House>(name: &str) {
-    let group = named("set-back", name);
+    let vacant_for = set_back::<H>(&named("set-back", name), false).await;
+    // The time to notice the death, to be refused once, to wait a ttl, and to ask again.
+    assert!(vacant_for < TTL * 2 + SLACK, "nobody led for {vacant_for}");
+}
+
+/// As `set_back_by_one_tenure`, and the restored copy contains a lease that has not ended. The
+/// first member to notice is refused again when that lease has ended, and then lets the other one
+/// ask at once.
+pub(crate) async fn set_back_to_a_live_lease<H: House>(name: &str) {
+    let vacant_for = set_back::<H>(&named("live-lease", name), true).await;
+    assert!(vacant_for < TTL * 2 + SLACK, "nobody led for {vacant_for}");
+}
+
+/// Returns the time without a leader after the store was set back. If `has_lease`, the copy
+/// contains a lease that has not ended.
+async fn set_back<H: House>(group: &str, has_lease: bool) -> Duration {
     let mut house = H::open().await;
     let home = Scratch::new("hustings-authority");
-    begin(&house, &group).await;
+    let mut early = house.store(&terms(group, "early", 0), house.port());
+    early.acquire().await.unwrap();
+    if !has_lease {
+        early.release().await.unwrap();
+    }
     house.copy().await;
-    let mut agents = Agents::start_in(&house, &group, &home).await;
+    let mut agents = Agents::start_in(&house, group, &home).await;
     let (first, held) = agents.next(None).await;
     agents.all_know(held.fence).await;
     // In this order. Otherwise the holder might ask once more and notice first.
+    house.halt().await;
     agents.die(first).await;
     agents.forget_lease(first);
     // Members ask as soon as the store is back, and are shut out for only one ttl. The observation
@@ -389,11 +409,12 @@ pub(crate) async fn set_back_by_one_tenure<H: House>(name: &str) {
         clock::now()
     };
     let (restored_at, ()) = tokio::join!(restored, agents.one_is_shut_out("was seen before"));
+    if has_lease {
+        agents.one_makes_room("was seen before").await;
+    }
     let (second, next) = agents.next(Some(held.fence)).await;
-    let took = clock::now() - restored_at;
-    println!("{group}: fence {} after {}: {took}", next.fence, held.fence);
-    // The time to notice the death, to be refused once, to wait a ttl, and to ask again.
-    assert!(took < TTL * 2 + SLACK, "nobody led for {took}");
+    let vacant_for = clock::now() - restored_at;
+    println!("{group}: fence {} after {}: {vacant_for}", next.fence, held.fence);
 
     agents.all_know(next.fence).await;
     agents.die(second).await;
@@ -403,6 +424,7 @@ pub(crate) async fn set_back_by_one_tenure<H: House>(name: &str) {
     println!("{group}: fence {} after {}: {took}", last.fence, next.fence);
     assert!(took < TTL * 2 + SLACK, "nobody led for {took}");
     agents.leave().await;
+    vacant_for
 }
 
 /// Every client of one store sees the same identity, and it differs from that of the other store.

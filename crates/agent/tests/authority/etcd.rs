@@ -188,6 +188,11 @@ async fn agents_with_state_recover_from_etcd_set_back_by_one_tenure() {
 }
 
 #[tokio::test]
+async fn agents_recover_from_an_etcd_copy_with_a_live_lease() {
+    contract::set_back_to_a_live_lease::<Alone>("etcd").await;
+}
+
+#[tokio::test]
 async fn agents_with_etcd_without_faults() {
     common::in_peace::<Alone>("etcd").await;
 }

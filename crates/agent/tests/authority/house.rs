@@ -64,6 +64,9 @@ pub(crate) trait House: Sized {
 
     /// Saves a copy of all data of the store before tenure is granted. `restore` puts it back.
     async fn copy(&mut self);
+
+    /// Keeps the store from answering until `restore`, if that alone does not do so.
+    async fn halt(&mut self) {}
     async fn restore(&mut self);
 
     /// Returns what members have left behind in the store although no member holds it.

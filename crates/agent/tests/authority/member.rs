@@ -115,7 +115,9 @@ impl Member {
         loop {
             match self.word("tenure").await {
                 LeaseEvent::Gained(fence) => return fence,
-                LeaseEvent::Refused(_) | LeaseEvent::ShutOut(_) => {}
+                LeaseEvent::Refused(_)
+                | LeaseEvent::ShutOut(_)
+                | LeaseEvent::TakesNothingUntil(_) => {}
                 word => panic!("{}: {word:?}, though it had not gained", self.name),
             }
         }
@@ -143,7 +145,9 @@ impl Member {
                 LeaseEvent::Refused(why) | LeaseEvent::ShutOut(Some(why)) if why.contains(what) => {
                     return why;
                 }
-                LeaseEvent::Refused(_) | LeaseEvent::ShutOut(_) => {}
+                LeaseEvent::Refused(_)
+                | LeaseEvent::ShutOut(_)
+                | LeaseEvent::TakesNothingUntil(_) => {}
                 word => {
                     panic!("{}: {word:?}, and no refusal that says {what}", self.name)
                 }

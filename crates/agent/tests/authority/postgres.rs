@@ -15,6 +15,8 @@ use hustings_testkit::{Scratch, Server, free_port, postgres_server};
 pub(crate) struct PostgresHouse {
     server: Server,
     port: u16,
+    /// The session that has locked the table of tenure, after `halt`.
+    halted: Option<Client>,
     _home: Scratch,
 }
 
@@ -55,8 +57,12 @@ impl House for PostgresHouse {
         let mut command = postgres_server(home.path(), "127.0.0.1", port, "samehost");
         // The writes of a killed server are safe in the kernel. They need not reach the disk here.
         command.push("-F".to_owned());
-        let mut house =
-            Self { server: Server::start(command, home.join("log")), port, _home: home };
+        let mut house = Self {
+            server: Server::start(command, home.join("log")),
+            port,
+            halted: None,
+            _home: home,
+        };
         house.ready().await;
         house
     }
@@ -97,13 +103,26 @@ impl House for PostgresHouse {
     }
 
     async fn copy(&mut self) {
-        let keep = "CREATE TABLE copied AS SELECT * FROM hustings_tenure";
+        let keep = "CREATE TABLE copied AS
+            SELECT *, expires - clock_timestamp() AS lasts FROM hustings_tenure";
         self.client().await.batch_execute(keep).await.unwrap();
     }
 
+    async fn halt(&mut self) {
+        let client = self.client().await;
+        let lock = "BEGIN; LOCK TABLE hustings_tenure IN ACCESS EXCLUSIVE MODE";
+        client.batch_execute(lock).await.unwrap();
+        self.halted = Some(client);
+    }
+
     async fn restore(&mut self) {
-        let put_back = "BEGIN; DELETE FROM hustings_tenure; INSERT INTO hustings_tenure SELECT * FROM copied; COMMIT";
-        self.client().await.batch_execute(put_back).await.unwrap();
+        let put_back = "DELETE FROM hustings_tenure;
+            INSERT INTO hustings_tenure SELECT group_name, era, epoch, holder, incarnation, attempt,
+                clock_timestamp() + lasts FROM copied; COMMIT";
+        if self.halted.is_none() {
+            self.halt().await;
+        }
+        self.halted.take().unwrap().batch_execute(put_back).await.unwrap();
     }
 
     async fn litter(&self) -> Vec<String> {
@@ -145,6 +164,11 @@ async fn postgres_restored_from_an_old_copy_under_agents_that_never_asked() {
 #[tokio::test]
 async fn agents_with_state_recover_from_postgres_set_back_by_one_tenure() {
     contract::set_back_by_one_tenure::<PostgresHouse>("postgres").await;
+}
+
+#[tokio::test]
+async fn agents_recover_from_a_postgres_copy_with_a_live_lease() {
+    contract::set_back_to_a_live_lease::<PostgresHouse>("postgres").await;
 }
 
 #[tokio::test]

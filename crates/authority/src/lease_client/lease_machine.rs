@@ -70,6 +70,9 @@ pub(super) struct LeaseMachine {
     takes_nothing_until: Instant,
     /// The reason why this member takes no tenure from its store, if any.
     shut_out: Option<String>,
+    /// The last fence at or below the mark that the store reported, if it reported none above it
+    /// since.
+    set_back_to: Option<Fence>,
     /// Set while other members claim fences below the high-water mark.
     below_mark: Option<BelowMark>,
     /// True if the store can report when tenure is free.
@@ -118,6 +121,7 @@ impl LeaseMachine {
             attempt_at: Instant::START,
             takes_nothing_until: Instant::START,
             shut_out: None,
+            set_back_to: None,
             below_mark: None,
             can_watch: true,
             when_asked: seen.clone(),
@@ -236,7 +240,12 @@ impl LeaseMachine {
         };
         if self.when_asked.highest >= Some(fence) {
             self.note_leftover();
+            let has_waited = self.set_back_to.is_some();
+            self.take_nothing_for_a_ttl();
             self.on_set_back(fence);
+            if has_waited && !self.is_over() {
+                self.emit(LeaseEvent::TakesNothingUntil(self.takes_nothing_until));
+            }
             return None;
         }
         if self.heard >= Some(fence) {
@@ -287,7 +296,10 @@ impl LeaseMachine {
     fn on_overtaken(&mut self, fence: Fence) {
         self.note_leftover();
         match self.heard == Some(fence) {
-            true => self.on_set_back(fence),
+            true => {
+                self.take_nothing_for_a_ttl();
+                self.on_set_back(fence);
+            }
             // An operator may have revoked the tenure at the store, and the store granted another.
             // The next answer shows it.
             false => self.refuse(format!(

@@ -105,7 +105,9 @@ impl Client {
     async fn news(&mut self) -> LeaseEvent {
         loop {
             match self.event().await {
-                LeaseEvent::Refused(_) | LeaseEvent::ShutOut(_) => {}
+                LeaseEvent::Refused(_)
+                | LeaseEvent::ShutOut(_)
+                | LeaseEvent::TakesNothingUntil(_) => {}
                 event => return event,
             }
         }

@@ -193,11 +193,15 @@ fn tenure_in_words(tenure: &TenureStatus, now: Instant) -> String {
         format!("  authority {}{silent}\n  holder    {holder}{remaining}\n", tenure.authority);
     if tenure.hears_voters() {
         let heard = tenure.reached();
+        // Too few: the others' answers are overdue, however recently those were heard.
+        let answer = match heard.len() < tenure.majority() {
+            true => "answer".to_owned(),
+            false => format!("heard in the last {}", tenure.reached_within()),
+        };
         text += &format!(
-            "  voters    {} of {} heard in the last {}{}{}\n",
+            "  voters    {} of {} {answer}{}{}\n",
             heard.len(),
             tenure.voters.len(),
-            tenure.reached_within(),
             if heard.is_empty() { "" } else { ": " },
             heard.join(", ")
         );
@@ -220,6 +224,7 @@ fn tenure_in_words(tenure: &TenureStatus, now: Instant) -> String {
 #[cfg(test)]
 mod tests {
     use hustings_agent::Peer;
+    use hustings_agent::group::VoterStatus;
     use hustings_protocol::MemberId;
 
     use super::*;
@@ -250,5 +255,40 @@ mod tests {
         assert_eq!(peer(&beta, now), "beta (does not answer, for 14.0 s)");
         beta.up = Some(true);
         assert_eq!(peer(&beta, now), "beta");
+        beta.up = Some(false);
+        assert_eq!(peer(&beta, now), "beta (down, last heard 40.0 s ago)");
+    }
+
+    #[test]
+    fn lost_majority_is_shown_without_the_span_in_which_voters_were_heard() {
+        let now = Instant(100_000_000_000);
+        let shown = |answering: usize| {
+            let voters = ["alpha", "beta", "gamma"].into_iter().enumerate();
+            let voters = voters.map(|(at, name)| VoterStatus {
+                name: name.to_owned(),
+                heard: Some(now),
+                answers: Some(at < answering),
+            });
+            let text = tenure_in_words(
+                &TenureStatus {
+                    authority: "quorum of 3".to_owned(),
+                    ttl: Some(Duration::from_secs(2)),
+                    holder: Some("alpha".to_owned()),
+                    fence: Some(7),
+                    remaining: Some(Duration::from_secs(1)),
+                    voters: voters.collect(),
+                    asking: false,
+                    reachable: None,
+                    shut_out: None,
+                    refusals: Vec::new(),
+                    disputed: None,
+                },
+                now,
+            );
+            let line = text.lines().find(|it| it.starts_with("  voters"));
+            line.map(str::to_owned).expect("it has voters")
+        };
+        assert_eq!(shown(2), "  voters    2 of 3 heard in the last 2s: alpha, beta");
+        assert_eq!(shown(1), "  voters    1 of 3 answer: alpha");
     }
 }

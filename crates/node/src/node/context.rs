@@ -15,7 +15,9 @@
 //! | `participation` | `NameTaken`, `Copied`, the end of `Leaving` |
 //! | `nominee`, `nominee_at` | `Nominated`; the address also when the nominee is met |
 //! | `stepped_down_until`, `aside_because` | `StepDown`, `StayDown`, `Return`, a long pause |
-//! | `peers`, `reach` | each admitted frame; `PeerAsked`, `PeersAskedNoMore`, `PeerLost`, seeds |
+//! | `peers` | each admitted frame; `PeerAsked`, `PeersAskedNoMore`, `PeerLost` |
+//! | death of a peer | `LeaderDead`, `MemberDown`, `MemberUp`, each admitted frame of it |
+//! | `reach` | each admitted frame; seeds |
 //! | `members` | the membership component, which holds it while it handles an event |
 //! | `tenure` | `TenureChanged` |
 //! | `is_seated` | `Seated` |

@@ -203,7 +203,7 @@ fn judge_standing(status: &GroupStatus, now: Instant) -> Health {
     let other = other.filter(|name| *name != leadership.member);
     let is_named = leadership.leader.is_some() && other.is_none();
     let is_cut_off = || judge_contact(status, other, now);
-    let is_unfit = || judge_tenure(status, other, now);
+    let is_unfit = || judge_tenure(status, other);
     let has_store = status.tenure.as_ref().is_some_and(|it| it.reachable.is_some());
     let found = match has_store {
         true => is_unfit().or_else(is_cut_off), // leading by a store needs no other member
@@ -261,9 +261,12 @@ fn judge_contact(
         false => ("has", Level::Bad),
     };
     let aside = if status.aside.is_some() { ", and stands aside" } else { "" };
+    let known = match status.peers.iter().filter(|it| it.up == Some(false)).count() {
+        0 => status.peers.len().to_string(),
+        down => format!("{}, {down} of them known to be down", status.peers.len()),
+    };
     let summary = format!(
-        "{participation} received nothing from the other members that it knows ({}) for {}{aside}: they are down, or this host is cut off",
-        status.peers.len(),
+        "{participation} received nothing from the other members that it knows ({known}) for {}{aside}: they are down, or this host is cut off",
         in_words(silence)
     );
     Some((HealthState::CutOff, level, summary))
@@ -271,15 +274,11 @@ fn judge_contact(
 
 /// Returns a verdict if the authority does not answer this member, or the member takes no tenure
 /// from it.
-fn judge_tenure(
-    status: &GroupStatus,
-    other: Option<&str>,
-    now: Instant,
-) -> Option<(HealthState, Level, String)> {
+fn judge_tenure(status: &GroupStatus, other: Option<&str>) -> Option<(HealthState, Level, String)> {
     let (leadership, tenure) = (&status.leadership, status.tenure.as_ref()?);
     let is_named = leadership.leader.is_some() && other.is_none();
     if (leadership.leads || is_named)
-        && let Some(found) = judge_authority(status, tenure, now)
+        && let Some(found) = judge_authority(status, tenure)
     {
         return Some(found);
     }
@@ -301,7 +300,6 @@ fn vacancy(status: &GroupStatus, now: Instant) -> Level {
 fn judge_authority(
     status: &GroupStatus,
     tenure: &TenureStatus,
-    now: Instant,
 ) -> Option<(HealthState, Level, String)> {
     let leads = status.leadership.leads;
     let participation = match (leads, tenure.remaining) {
@@ -313,8 +311,7 @@ fn judge_authority(
         let summary = format!("{participation} {} does not answer", tenure.authority);
         return Some((HealthState::StoreSilent, Level::Bad, summary));
     }
-    let since = now - status.leadership.since;
-    if !tenure.hears_voters() || leads && since < EXPLAIN_EVERY {
+    if !tenure.hears_voters() {
         return None; // it has not asked them for long enough
     }
     let silent = tenure.silent();

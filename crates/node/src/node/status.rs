@@ -78,7 +78,8 @@ pub struct PeerStatus {
     pub unanswered: Option<Instant>,
     /// The time for which it has not answered, if that is longer than an answer may take.
     pub silent_for: Option<Duration>,
-    /// True if the failure detector reports it up; none without a detector of the whole group.
+    /// False if it is known to be dead, and no frame of it has arrived since; true if the failure
+    /// detector reports it up; none if neither is known.
     pub up: Option<bool>,
 }
 
@@ -138,7 +139,10 @@ fn peer_statuses(context: &Context, now: Instant) -> Vec<PeerStatus> {
             heard: Some(known.heard),
             unanswered: known.unanswered.map(|it| it.since),
             silent_for: silent_for.filter(|it| *it >= ANSWERS_WITHIN),
-            up: detector.map(|it| it.address_of(id).is_some()),
+            up: match known.is_dead {
+                true => Some(false),
+                false => detector.map(|it| it.address_of(id).is_some()),
+            },
         }
     };
     context.peers.iter().map(status).collect()

@@ -3,7 +3,7 @@
 //! Purpose     while a member is named, no other member asks for tenure. Another might get it: one
 //!             that reaches the voters, whose disk works, or whose store answers
 //! Inputs      nominations, refusals, the user's health report, the state of the disk, higher
-//!             fences
+//!             fences, a store that stays set back
 //! Outputs     a step-down for a while, log lines
 //! Owns        the time at which a nominee stands aside, and its reasons ([`StandAside`])
 //! Invariants  the time that voters ask a nominee to wait does not count against it. A holder
@@ -138,6 +138,25 @@ impl Tenure {
         if self.stand_aside.is_unwell {
             self.note_refusal("this member reported itself unhealthy", io);
         }
+        let span = match self.is_unfit() {
+            true => LOOK_AGAIN_EVERY,
+            false if self.is_refused_its_ttl(io) => LISTEN_FOR,
+            false => STAND_ASIDE_FOR,
+        };
+        self.stand_aside_for(span, io);
+    }
+
+    /// Stands aside at once, if this member is named, because it takes nothing from its store until
+    /// `until`. It is back after half of that time: the others have had time to be named and to
+    /// ask, and if none of them leads, this member is named again when its own time has come.
+    pub(super) fn let_another_ask(&mut self, until: Instant, io: &mut Io<'_>) {
+        let may_stand_aside = self.transfer.is_none() && io.now < until;
+        if may_stand_aside && self.stand_aside.ends_at.take().is_some() {
+            self.stand_aside_for(Duration((until - io.now).0 / 2), io);
+        }
+    }
+
+    fn stand_aside_for(&mut self, span: Duration, io: &mut Io<'_>) {
         let why = self.refusals.back();
         let why = why.map_or_else(|| "no answer".to_owned(), |it| it.why.clone());
         if !std::mem::replace(&mut self.stand_aside.is_logged, true) {
@@ -146,11 +165,6 @@ impl Tenure {
                 "group `{group}`: named, but without tenure: stands aside, so that another member may acquire it ({why})"
             );
         }
-        let span = match self.is_unfit() {
-            true => LOOK_AGAIN_EVERY,
-            false if self.is_refused_its_ttl(io) => LISTEN_FOR,
-            false => STAND_ASIDE_FOR,
-        };
         let needs_voters = !self.is_unfit() && !self.voters.is_empty();
         let listens = (io.emit.counters.heard, io.now + LISTEN_FOR);
         self.stand_aside.listens = needs_voters.then_some(listens);

@@ -153,7 +153,19 @@ impl Tenure {
             disputed: disputed.map(|it| it.why.clone()),
         };
         status.note_answers(now);
+        if status.hears_voters() && self.lacks_answers(context, now) {
+            for (shown, voter) in status.voters.iter_mut().zip(&self.voters) {
+                shown.answers = Some(!voter.is_overdue(context, now));
+            }
+        }
         Some(status)
+    }
+
+    /// True if a majority of the voters have left a question unanswered for as long as an answer
+    /// may take. A holder that is not renewed knows so half a ttl before its tenure ends.
+    pub(super) fn lacks_answers(&self, context: &Context, now: Instant) -> bool {
+        let overdue = self.voters.iter().filter(|it| it.is_overdue(context, now));
+        overdue.count() * 2 > self.voters.len()
     }
 }
 

@@ -11,7 +11,7 @@ use hustings_protocol::{Duration, Instant, MemberId};
 use super::Tenure;
 use super::voter_latency::Asked;
 use crate::frame::Body;
-use crate::node::{Io, Route};
+use crate::node::{Context, Io, Route};
 
 /// The most multicast calls to one voter within [`CALLS_IN`]: one attempt, and its end.
 const CALLS: u32 = 8;
@@ -47,6 +47,14 @@ impl Voter {
             asked: Asked::default(),
         }
     }
+
+    /// True if the voter has left a question unanswered for as long as an answer may take. This
+    /// member always answers itself.
+    pub(super) fn is_overdue(&self, context: &Context, now: Instant) -> bool {
+        let answer_within = context.config.authority.answer_within();
+        let is_over = |it| self.asked.waits(now) >= it;
+        self.id != context.me.id && answer_within.is_some_and(is_over)
+    }
 }
 
 impl Tenure {
@@ -58,14 +66,13 @@ impl Tenure {
     ) {
         // A voter that does not answer in time may have moved. It is also called by all channels
         // while there is time left to renew.
-        let answer_within = io.config.authority.answer_within();
         let mut is_silent = false;
         let incarnation = io.peers.get(to).map(|it| it.incarnation);
         let mut others = self.voters.iter_mut();
         if let Some(voter) = others.find(|it| it.id == to)
             && is_question
         {
-            is_silent = answer_within.is_some_and(|it| voter.asked.waits(io.now) >= it);
+            is_silent = voter.is_overdue(io, io.now);
             voter.asked.ask(io.now, incarnation);
         }
         let body = Body::Tenure { to, authority: self.authority.id(), message };

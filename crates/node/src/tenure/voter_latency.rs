@@ -106,15 +106,16 @@ impl VoterLatency {
 
 impl Tenure {
     /// True if this member has asked the voters for tenure for [`EXPLAIN_EVERY`], so each of them
-    /// has had time to answer. It must be the nominee, without tenure. No transferee may come
-    /// first, and no voter may have asked it to wait.
+    /// has had time to answer; or if it has lost tenure because they did not. It must be the
+    /// nominee, without tenure. No transferee may come first, and no voter may have asked it to
+    /// wait.
     pub(super) fn asks_voters(&self, context: &Context, now: Instant) -> bool {
         let is_long = |since: Instant| now - since >= EXPLAIN_EVERY;
         let lacks = self.fence.is_none() && !self.voters.is_empty();
         let lets_an_heir_ask = self.transfer.is_some() || self.transfer_grace.is_some();
         lacks
             && context.is_nominee()
-            && self.lacks_since.is_some_and(is_long)
+            && (self.lost_majority || self.lacks_since.is_some_and(is_long))
             && !lets_an_heir_ask
             && !self.is_asked_to_wait(now)
     }

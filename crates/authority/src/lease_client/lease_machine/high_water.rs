@@ -169,6 +169,10 @@ impl LeaseMachine {
         let last_count = last_count.and_then(|count| era::fence(self.terms.era, count));
         match last_count {
             Some(last_count) if self.when_asked.highest > Some(last_count) => {
+                // While it counts on, it was not set back again, and the wait goes on.
+                if self.set_back_to.is_none_or(|known| last_count < known) {
+                    self.take_nothing_for_a_ttl();
+                }
                 self.on_set_back(last_count);
             }
             Some(last_count) => {
@@ -193,13 +197,13 @@ impl LeaseMachine {
             ));
             return;
         }
-        self.take_nothing_for_a_ttl();
+        self.set_back_to = Some(last_count);
         self.shut_out(format!(
             "{what} was restored from an older copy or lost confirmed writes. This member takes no tenure until the store has counted above {highest}, and asks every {ttl}: to end this at once, raise `era` of group `{group}` on all members"
         ));
     }
 
-    fn take_nothing_for_a_ttl(&mut self) {
+    pub(super) fn take_nothing_for_a_ttl(&mut self) {
         self.takes_nothing_until = self.now() + self.terms.ttl;
     }
 }
@@ -216,6 +220,7 @@ impl LeaseMachine {
 
     /// Ends the exclusion, if there was one.
     pub(super) fn let_in(&mut self) {
+        self.set_back_to = None;
         if !self.is_over() && self.shut_out.take().is_some() {
             self.emit(LeaseEvent::ShutOut(None));
         }

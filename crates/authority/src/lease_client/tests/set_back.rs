@@ -27,6 +27,10 @@ async fn store_set_back_is_refused_until_it_passes_the_mark() {
         assert!(why.contains(&says) && why.contains("raise `era`"), "{why}");
         assert_eq!(client.held(), None);
         noticed_at = clock();
+        if last_count > 8 {
+            let until = noticed_at + TTL.into();
+            assert_eq!(client.event().await, LeaseEvent::TakesNothingUntil(until));
+        }
     }
     assert_eq!(client.event().await, LeaseEvent::ShutOut(None));
     assert_eq!(client.news().await, LeaseEvent::Gained(Fence(11)));
@@ -72,6 +76,52 @@ async fn count_below_the_mark_is_refused_while_another_member_holds() {
     pass(A_WHILE).await;
     other.handle.request(Request::Release);
     assert_eq!(client.news().await, LeaseEvent::Gained(Fence(9)));
+}
+
+/// The restored copy contains a lease that has not ended, and does not say how long it lasts.
+#[tokio::test(start_paused = true)]
+async fn lease_in_a_restored_copy_does_not_prolong_the_wait() {
+    let store = FakeStore::open(TTL / 2);
+    store.state().count = 5;
+    let mut other = Client::new(&store, 1);
+    assert_eq!(other.acquire().await, Fence(6));
+    let mut client = Client::with(&store, 2, 0, Some(Fence(7)), |_| Ok(()));
+    client.handle.request(Request::Acquire);
+    client.shut_out().await;
+    let noticed_at = clock();
+    pass(TTL + ANSWER_WITHIN).await; // it has asked again
+    other.handle.request(Request::Release);
+    let why = client.shut_out().await;
+    assert!(why.contains("fence 7, but 7 was seen before"), "{why}");
+    assert!(clock() - noticed_at < Duration::from(TTL * 2), "{}", clock() - noticed_at);
+    let until = clock() + TTL.into();
+    assert_eq!(client.event().await, LeaseEvent::TakesNothingUntil(until));
+    assert_eq!(client.event().await, LeaseEvent::ShutOut(None));
+    assert_eq!(client.news().await, LeaseEvent::Gained(Fence(8)));
+    assert!(clock() >= until, "a refused grant prolongs it");
+}
+
+/// What the store granted before it lost more may last for a ttl from then on.
+#[tokio::test(start_paused = true)]
+async fn store_that_is_set_back_again_prolongs_the_wait() {
+    let store = FakeStore::open(TTL / 2);
+    store.state().count = 5;
+    let mut other = Client::new(&store, 1);
+    assert_eq!(other.acquire().await, Fence(6));
+    let mut client = Client::with(&store, 2, 0, Some(Fence(7)), |_| Ok(()));
+    client.handle.request(Request::Acquire);
+    client.shut_out().await;
+    drop(other);
+    (store.state().count, store.state().holder) = (3, None);
+    let mut third = Client::new(&store, 3);
+    assert_eq!(third.acquire().await, Fence(4));
+    let why = client.shut_out().await;
+    assert!(why.contains("fence 4, but 7 was seen before"), "{why}");
+    let noticed_at = clock();
+    third.handle.request(Request::Release);
+    let why = client.shut_out().await;
+    assert!(why.contains("fence 5, but 7 was seen before"), "{why}");
+    assert!(clock() - noticed_at >= TTL.into(), "{}", clock() - noticed_at);
 }
 
 /// A member that did not know the mark has led meanwhile, above it.

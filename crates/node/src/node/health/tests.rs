@@ -238,6 +238,9 @@ fn member_without_frames_of_its_known_group_is_cut_off() {
     );
     let nobody = &["has received nothing from the other members that it knows (2) for 5.0 s"];
     check(&advisory().heard(at), HealthState::CutOff, Level::Bad, nobody);
+    let mut one_is_dead = advisory().heard(at);
+    one_is_dead.peers[1].up = Some(false);
+    check(&one_is_dead, HealthState::CutOff, Level::Bad, &["(2, 1 of them known to be down)"]);
     let named = fenced().led_by(ME).answered_by(1).heard(at);
     check(&named, HealthState::CutOff, Level::Bad, nobody);
     let aside = fenced().aside(Some("no answer")).heard(at);

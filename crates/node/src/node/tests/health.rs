@@ -97,6 +97,60 @@ fn isolated_holder_first_reports_silent_voters() {
     field.assert_well(&ALL);
 }
 
+/// Its tenure lasts for another half of the ttl. It cannot know before a renewal was due and was
+/// left unanswered.
+#[test]
+fn holder_reports_a_lost_majority_as_soon_as_a_renewal_is_not_answered() {
+    for ttl in [Duration::from_millis(600), SECOND * 3, SECOND * 30] {
+        let mut field = Field::fenced_for(ttl, Takeover::Never);
+        let (leader, fence) = field.settled_on(&ALL);
+        field.run(ttl * 2);
+        let lost = |field: &Field| field.state(leader) == HealthState::NoMajority;
+        let remaining = |field: &Field| {
+            let tenure = field.members[leader].status(field.now).tenure.expect("fenced");
+            (tenure.remaining, tenure.reached().len())
+        };
+        for it in (0..3).filter(|it| *it != leader) {
+            field.sides[it] = 9;
+        }
+        while !lost(&field) {
+            assert_eq!(field.fence(leader), Some(fence), "not before its tenure has ended");
+            assert_eq!(field.health(leader).state, HealthState::Leading);
+            field.run(Duration(ttl.0 / 100));
+        }
+        let (left, reached) = remaining(&field);
+        let left = left.expect("it holds");
+        assert!(left > Duration(ttl.0 * 45 / 100) && left < Duration(ttl.0 * 51 / 100), "{left}");
+        assert_eq!(reached, 1);
+        // It stays so, also when tenure has ended, until the voters are back.
+        let ends = field.now + left;
+        while field.now < ends + SECOND {
+            assert!(lost(&field), "{:?} at {:?}", field.health(leader), field.now);
+            field.run(Duration(ttl.0 / 100));
+        }
+        field.sides.fill(0);
+        field.run(SECOND * 75);
+        field.assert_well(&ALL);
+    }
+}
+
+/// Questions are open for a moment, one voter comes and goes, and tenure is renewed all the same.
+#[test]
+fn holder_whose_renewals_succeed_never_reports_a_lost_majority() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (leader, fence) = field.settled_on(&ALL);
+    let voter = (0..3).find(|it| *it != leader).expect("one of three");
+    for round in 0..200 {
+        field.sides[voter] = if round % 3 == 0 { 9 } else { 0 };
+        let end = field.now + Duration::from_millis(50);
+        while field.now < end {
+            field.step();
+            assert_eq!(field.fence(leader), Some(fence));
+            assert_eq!(field.state(leader), HealthState::Leading, "{:?}", field.health(leader));
+        }
+    }
+}
+
 /// The number of voters and the refusal give the same reason.
 #[test]
 fn lost_majority_of_voters_is_reported_the_same_way_everywhere() {
@@ -250,6 +304,33 @@ fn every_change_of_leader_has_its_cause() {
     field.step_down(last);
     assert_eq!(field.cause(last), "this member stepped down");
     assert!(field.members[last].status(field.now).aside.is_some());
+}
+
+/// No failure detector runs, and followers are silent. A dead member must not look like a silent
+/// one.
+#[test]
+fn leader_known_to_be_dead_is_listed_as_down_until_it_is_heard() {
+    let mut field = Field::settled(Takeover::Never, &[0; 3]);
+    let leader = field.agreed(&ALL[..3]).expect("they agree");
+    let follower = (leader + 1) % 3;
+    let up = |field: &Field, of: usize| {
+        let peers = field.members[follower].status(field.now).peers;
+        let peer = peers.iter().find(|it| it.peer.name == name(of));
+        peer.expect("it was heard").up
+    };
+    assert_eq!(up(&field, leader), None);
+    field.sides[leader] = 1;
+    let suspect = |member: &mut Node, now, out: &mut Outbox| {
+        member.suspect(now, id(leader), DELAY * 2, out);
+    };
+    field.act(follower, suspect);
+    field.run(DELAY * 20);
+    assert_eq!(up(&field, leader), Some(false));
+    field.run(SECOND * 20);
+    assert_eq!(up(&field, leader), Some(false));
+    field.sides.fill(0);
+    field.run(SECOND * 3);
+    assert_eq!(up(&field, leader), None);
 }
 
 #[test]

@@ -67,6 +67,12 @@ async fn granted(counts: [u64; 2], identities: [Option<u64>; 2]) -> Field {
     heard_granted(counts, identities).await.0
 }
 
+impl Field {
+    fn inform(&mut self, index: usize, event: &LeaseEvent) {
+        self.act(index, |member, now, out| member.on_lease_event(now, event, out));
+    }
+}
+
 type Told = mpsc::UnboundedReceiver<(usize, LeaseEvent)>;
 
 /// As [`granted`], with the later events of the lease clients.
@@ -217,6 +223,43 @@ async fn member_shut_out_by_its_store_warns_at_once_until_it_is_over() {
     let (_, (is_shut_out, _)) = hear(LeaseEvent::ShutOut(None));
     assert_eq!(is_shut_out, Some(false));
     assert!(field.members[0].emit.counters.tenure_refusals >= 22);
+}
+
+/// It is refused a fence a second time, a ttl after the first: another member may ask meanwhile.
+#[tokio::test]
+async fn nominee_of_a_store_that_stays_set_back_lets_another_ask() {
+    let mut field = Field::empty();
+    let (last_will, _told) = mpsc::unbounded_channel();
+    for priority in [9, 0] {
+        field.admit_by_store(priority, Generous::new(1, None), last_will.clone());
+    }
+    field.run(Duration::from_secs(1));
+    let names = |field: &Field| [0, 1].map(|it| field.members[it].context.nominee);
+    assert_eq!(names(&field), [Some(id(0)); 2]);
+    field.inform(0, &LeaseEvent::ShutOut(Some("set back to 8".to_owned())));
+    field.run(Duration::from_millis(500));
+    assert_eq!(names(&field), [Some(id(0)); 2], "what was granted before may last");
+    field.inform(0, &LeaseEvent::ShutOut(Some("set back to 9".to_owned())));
+    let ttl = Duration::from_secs(4);
+    let until = field.now + ttl;
+    field.inform(0, &LeaseEvent::TakesNothingUntil(until));
+    let aside = field.members[0].status(field.now).aside.expect("it stands aside");
+    assert_eq!(aside.why.as_deref(), Some("set back to 9"));
+    field.run(Duration::from_secs(1));
+    assert_eq!(names(&field), [Some(id(1)); 2]);
+    // The other one is down: the first is named again before it may ask.
+    field.sides[1] = 1;
+    field.run(until - field.now);
+    assert_eq!(field.members[0].context.nominee, Some(id(0)));
+    assert_eq!(field.members[0].status(field.now).aside, None);
+    // A follower has nothing to make room for.
+    field.sides[1] = 0;
+    field.run(Duration::from_secs(1));
+    let [nominee, _] = names(&field);
+    let follower = usize::from(nominee == Some(id(0)));
+    let later = field.now + ttl;
+    field.inform(follower, &LeaseEvent::TakesNothingUntil(later));
+    assert_eq!(field.members[follower].status(field.now).aside, None);
 }
 
 /// The leader never learned of the higher fence, because it was down when that was granted.
