@@ -71,15 +71,7 @@ pub enum Timer {
     Complain,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] =
-        &[Self::Suppress, Self::Announce, Self::Listen, Self::Query, Self::Complain];
-
-    #[inline]
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Suppress, Announce, Listen, Query, Complain);
 
 /// One member.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -42,13 +42,7 @@ pub enum Timer {
     Listen,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Announce, Self::Listen];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Announce, Listen);
 
 /// One member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

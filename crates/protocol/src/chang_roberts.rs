@@ -94,16 +94,7 @@ pub enum Message {
     },
 }
 
-impl crate::Message for Message {
-    const KINDS: &'static [&'static str] = &["election", "elected"];
-
-    fn kind(&self) -> usize {
-        match self {
-            Self::Election { .. } => 0,
-            Self::Elected { .. } => 1,
-        }
-    }
-}
+crate::kinds!(Election "election", Elected "elected");
 
 /// The one timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,13 +103,7 @@ pub enum Timer {
     Patience,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Patience];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Patience);
 
 /// One member of the ring.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 
 use rand_core::Rng;
 
-use crate::config::{ConfigError, require_some_time};
+use crate::config::{ConfigError, require, require_at_least, require_some_time};
 use crate::inline_vec::InlineVec;
 use crate::mix64::fit;
 use crate::{Duration, Input, Io, MemberId, NoOutcome, Protocol, View};
@@ -69,23 +69,10 @@ impl Config {
     /// Names the option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         require_some_time("period", Some(self.period))?;
-        if self.repair_time < self.period {
-            return Err(ConfigError::Below {
-                field: "repair_time",
-                value: self.repair_time,
-                bound: "period",
-                least: self.period,
-            });
-        }
-        let (field, range) = match self {
-            Self { fan_out, .. } if !(1..=MOST_TOLD).contains(&(*fan_out).into()) => {
-                ("fan-out", "1 to 16")
-            }
-            Self { hops: 0, .. } => ("hops", "1 or more"),
-            Self { room: 0, .. } => ("room", "1 or more"),
-            Self { .. } => return Ok(()),
-        };
-        Err(ConfigError::OutOfRange { field, range })
+        require_at_least("repair_time", self.repair_time, ("period", self.period))?;
+        require((1..=MOST_TOLD).contains(&self.fan_out.into()), "fan-out", "1 to 16")?;
+        require(self.hops > 0, "hops", "1 or more")?;
+        require(self.room > 0, "room", "1 or more")
     }
 }
 
@@ -96,14 +83,7 @@ pub enum Timer {
     Digest,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Digest];
-
-    #[inline]
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Digest);
 
 /// Requests that the driver may submit.
 #[derive(Debug, Clone, PartialEq, Eq)]

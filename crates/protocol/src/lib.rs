@@ -223,6 +223,22 @@ pub trait Message: Clone {
 /// The greatest number of message kinds in a protocol, so that a world can count in a fixed array.
 pub const MAX_KINDS: usize = 16;
 
+/// Implements [`Message`] for a protocol's `Message`: the kinds are its variants, by these names.
+macro_rules! kinds {
+    ($(<$payload:ident>)? $($kind:ident $name:literal),+ $(,)?) => {
+        impl$(<$payload: Clone>)? crate::Message for Message$(<$payload>)? {
+            const KINDS: &'static [&'static str] = &[$($name),+];
+
+            #[inline]
+            fn kind(&self) -> usize {
+                enum Kind { $($kind),+ }
+                match self { $(Self::$kind { .. } => Kind::$kind as usize),+ }
+            }
+        }
+    };
+}
+pub(crate) use kinds;
+
 /// The timers that a protocol can have running. They are named, so that arming one replaces it.
 pub trait Timer: Copy + 'static {
     /// Every timer, each at its own [`Timer::index`].
@@ -231,6 +247,21 @@ pub trait Timer: Copy + 'static {
     /// The place of this timer in [`Timer::ALL`].
     fn index(self) -> usize;
 }
+
+/// Implements [`Timer`] for a protocol's `Timer` with these variants, in their order.
+macro_rules! timers {
+    ($($timer:ident),+) => {
+        impl crate::Timer for Timer {
+            const ALL: &'static [Self] = &[$(Self::$timer),+];
+
+            #[inline]
+            fn index(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+pub(crate) use timers;
 
 /// The request type of protocols without requests. It has no values: a protocol's `match` over its
 /// input needs no arm for it, and none is compiled.

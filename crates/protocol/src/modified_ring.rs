@@ -95,16 +95,7 @@ pub enum Message {
     },
 }
 
-impl crate::Message for Message {
-    const KINDS: &'static [&'static str] = &["election", "coordinator"];
-
-    fn kind(&self) -> usize {
-        match self {
-            Self::Election { .. } => 0,
-            Self::Coordinator { .. } => 1,
-        }
-    }
-}
+crate::kinds!(Election "election", Coordinator "coordinator");
 
 /// The one timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,13 +104,7 @@ pub enum Timer {
     Patience,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Patience];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Patience);
 
 /// One member of the ring.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

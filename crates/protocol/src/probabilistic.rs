@@ -52,14 +52,7 @@ pub enum Timer {
     Check,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Phase, Self::Check];
-
-    #[inline]
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Phase, Check);
 
 /// Requests that the driver may submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

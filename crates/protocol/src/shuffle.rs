@@ -27,7 +27,7 @@ pub use known::{Acquaintance, Acquaintances};
 use rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ConfigError, require_some_time};
+use crate::config::{ConfigError, require, require_some_time};
 use crate::inline_vec::InlineVec;
 use crate::mix64::fit;
 use crate::{
@@ -63,14 +63,8 @@ impl Config {
     /// Names the option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         require_some_time("period", Some(self.period))?;
-        let (field, range) = match self {
-            Self { room: 0..=2, .. } => ("room", "3 or more"),
-            Self { exchanged, .. } if !(1..=MOST_EXCHANGED).contains(&(*exchanged).into()) => {
-                ("exchanged", "1 to 8")
-            }
-            Self { .. } => return Ok(()),
-        };
-        Err(ConfigError::OutOfRange { field, range })
+        require(self.room > 2, "room", "3 or more")?;
+        require((1..=MOST_EXCHANGED).contains(&self.exchanged.into()), "exchanged", "1 to 8")
     }
 
     /// The age at which an entry counts as that of a dead member. Every live member makes a new
@@ -115,17 +109,7 @@ pub enum Message {
     },
 }
 
-impl crate::Message for Message {
-    const KINDS: &'static [&'static str] = &["offer", "answer"];
-
-    #[inline]
-    fn kind(&self) -> usize {
-        match self {
-            Self::Offer { .. } => 0,
-            Self::Answer { .. } => 1,
-        }
-    }
-}
+crate::kinds!(Offer "offer", Answer "answer");
 
 /// The one timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,14 +118,7 @@ pub enum Timer {
     Period,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Period];
-
-    #[inline]
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Period);
 
 /// Requests that the driver may submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

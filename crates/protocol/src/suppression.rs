@@ -39,13 +39,7 @@ pub enum Timer {
     Suppress,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Suppress];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Suppress);
 
 /// One member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

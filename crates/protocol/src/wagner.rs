@@ -162,13 +162,7 @@ pub enum Timer {
     ResponseDue,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::ResponseDue];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(ResponseDue);
 
 /// One member of the ring, for one draw.
 #[derive(Debug, Clone, Default)]

@@ -35,10 +35,8 @@ impl Config {
 
     /// The queries for a leader that counts as lost after `listen`.
     fn leader_query(&self, listen: Duration) -> QueryPlan {
-        let election_timeout = match self.joining {
-            Joining::Announce => return QueryPlan::NONE,
-            Joining::Query { election_timeout }
-            | Joining::SuppressThenQuery { election_timeout } => election_timeout,
+        let Some(election_timeout) = self.joining.election_timeout() else {
+            return QueryPlan::NONE;
         };
         // The first query is sent when an announcement is overdue, the last in time for its answer.
         let span = self.announce.min(Duration(listen.0 / 4));

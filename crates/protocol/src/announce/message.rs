@@ -61,19 +61,7 @@ pub enum Message {
     },
 }
 
-impl crate::Message for Message {
-    const KINDS: &'static [&'static str] = &["announcement", "query", "bye", "complaint"];
-
-    #[inline]
-    fn kind(&self) -> usize {
-        match self {
-            Self::Announcement { .. } => 0,
-            Self::Query => 1,
-            Self::Bye { .. } => 2,
-            Self::Complaint { .. } => 3,
-        }
-    }
-}
+crate::kinds!(Announcement "announcement", Query "query", Bye "bye", Complaint "complaint");
 
 impl Message {
     /// The candidate that an announcement names.

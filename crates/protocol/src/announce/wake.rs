@@ -2,7 +2,7 @@
 
 use rand_core::Rng;
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, require};
 use crate::{Duration, Priority};
 
 /// The distribution of the time that a member waits before it announces itself.
@@ -43,7 +43,7 @@ impl Wake {
                 ("chance in the wake-up", "0 to 1", (0.0..=1.0).contains(&scale.chance))
             }
         };
-        if holds { Ok(()) } else { Err(ConfigError::OutOfRange { field, range }) }
+        require(holds, field, range)
     }
 
     /// Draws the waiting time of a member with priority `priority`, at most `interval`.

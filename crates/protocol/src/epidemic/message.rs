@@ -53,27 +53,4 @@ pub enum Message<M> {
     },
 }
 
-impl<M> Message<M> {
-    /// The index of [`Message::Rumour`] among the kinds.
-    pub const RUMOUR: usize = 0;
-    /// The index of [`Message::Digest`] among the kinds.
-    pub const DIGEST: usize = 1;
-    /// The index of [`Message::Solicitation`] among the kinds.
-    pub const SOLICITATION: usize = 2;
-    /// The index of [`Message::Repair`] among the kinds.
-    pub const REPAIR: usize = 3;
-}
-
-impl<M: Clone> crate::Message for Message<M> {
-    const KINDS: &'static [&'static str] = &["rumour", "digest", "solicitation", "repair"];
-
-    #[inline]
-    fn kind(&self) -> usize {
-        match self {
-            Self::Rumour { .. } => Self::RUMOUR,
-            Self::Digest { .. } => Self::DIGEST,
-            Self::Solicitation { .. } => Self::SOLICITATION,
-            Self::Repair { .. } => Self::REPAIR,
-        }
-    }
-}
+crate::kinds!(<M> Rumour "rumour", Digest "digest", Solicitation "solicitation", Repair "repair");
