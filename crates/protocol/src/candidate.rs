@@ -11,7 +11,7 @@ use crate::exact;
 /// identities.
 ///
 /// In JSON an identity is written as a string; a number is read too: see [`exact`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(pub u64);
 
 impl Serialize for MemberId {
@@ -28,7 +28,9 @@ impl<'de> Deserialize<'de> for MemberId {
 
 /// A member's priority: any number that an application chooses, greater is better. The rule "the
 /// greatest id wins" in papers is a priority equal to the identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Priority(pub u64);
 
@@ -36,7 +38,7 @@ pub struct Priority(pub u64);
 ///
 /// `a > b` reads *a is the better candidate*: greater priority wins, ties go to the lower identity.
 /// No two members compare equal, so every group has exactly one best candidate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Candidate {
     /// The priority.
     #[serde(alias = "merit")]

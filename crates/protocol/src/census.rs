@@ -168,7 +168,7 @@ impl Census {
             phase: Phase::Resting,
             out: OutParcels::default(),
             received: Received::default(),
-            results: Results::NONE,
+            results: Results::default(),
         }
     }
 

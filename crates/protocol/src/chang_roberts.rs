@@ -255,13 +255,13 @@ impl ChangRoberts {
         let me = io.me();
         let round = self.round().saturating_add(1);
         io.report(ElectionOutcome::Standing { round });
-        if is_alone(io) {
+        if io.is_alone() {
             self.win(io);
             return;
         }
         if io.config().initiator == Initiator::Participates {
             self.phase = Phase::Participating { round };
-            self.arm(io);
+            io.arm_if_any(Timer::Patience, io.config().election_timeout);
         }
         pass_on(Message::Election { candidate: me }, io);
     }
@@ -272,7 +272,7 @@ impl ChangRoberts {
         if !self.participates() {
             cold_path(); // once per election; dozens of messages take the other path
             self.phase = Phase::Participating { round: 0 };
-            self.arm(io);
+            io.arm_if_any(Timer::Patience, io.config().election_timeout);
         }
         pass_on(Message::Election { candidate: best }, io);
     }
@@ -281,7 +281,7 @@ impl ChangRoberts {
         let me = io.me();
         self.elected = Some(me.id);
         io.report(ElectionOutcome::Nominee(me));
-        if is_alone(io) {
+        if io.is_alone() {
             self.rest(io);
             return;
         }
@@ -302,7 +302,7 @@ impl ChangRoberts {
 
     fn wait(&mut self, io: &mut impl Io<Self>) {
         self.phase = Phase::Awaiting { round: self.round() };
-        self.arm(io);
+        io.arm_if_any(Timer::Patience, io.config().election_timeout);
     }
 
     fn rest(&mut self, io: &mut impl Io<Self>) {
@@ -314,21 +314,10 @@ impl ChangRoberts {
         self.elected = None;
         io.report(ElectionOutcome::Vacant);
     }
-
-    fn arm(&mut self, io: &mut impl Io<Self>) {
-        if let Some(election_timeout) = io.config().election_timeout {
-            io.arm(Timer::Patience, election_timeout);
-        }
-    }
 }
 
 fn is_gone(subject: Candidate, io: &impl Io<ChangRoberts>) -> bool {
     io.config().reports == Reports::CheckedAgainstView && !io.view().contains(subject.id)
-}
-
-fn is_alone(io: &impl Io<ChangRoberts>) -> bool {
-    let me = io.me().id;
-    io.view().successor(me).id == me
 }
 
 /// Sends to the successor. On a ring of one member there is no successor.

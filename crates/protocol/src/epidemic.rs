@@ -28,9 +28,9 @@ pub use message::{Id, MOST_NAMED, Message};
 use std::collections::VecDeque;
 
 use rand_core::Rng;
+use tinyvec::ArrayVec;
 
 use crate::config::{ConfigError, require, require_at_least, require_some_time};
-use crate::inline_vec::InlineVec;
 use crate::mix64::fit;
 use crate::{Duration, Input, Io, MemberId, NoOutcome, Protocol, View};
 use memory::RumourBuffer;
@@ -235,7 +235,7 @@ impl<M: Clone> Epidemic<M> {
         };
         let me = io.me().id;
         let fan_out = usize::from(io.config().fan_out);
-        let mut told: InlineVec<MemberId, MOST_TOLD> = InlineVec::NONE;
+        let mut told: ArrayVec<[MemberId; MOST_TOLD]> = ArrayVec::new();
         // A member drawn twice gets one copy; in a small group some members may be left out.
         for _ in 0..4 * fan_out {
             if told.len() == fan_out {
@@ -245,7 +245,7 @@ impl<M: Clone> Epidemic<M> {
             let Some(to) = io.view().other(me, drawn).map(|it| it.id) else {
                 return; // it is alone
             };
-            if !told.iter().any(|it| it == to) && told.push(to) {
+            if !told.contains(&to) && told.try_push(to).is_none() {
                 let rumour = Message::Rumour { id, age, hops, payload: payload.clone() };
                 io.unicast(to, rumour);
             }

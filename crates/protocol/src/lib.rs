@@ -53,7 +53,6 @@ pub mod config;
 pub mod council;
 pub mod epidemic;
 pub mod exact;
-pub mod inline_vec;
 pub mod leadership;
 pub mod mix64;
 pub mod modified_ring;
@@ -166,6 +165,21 @@ pub trait Io<P: Protocol> {
     /// Reports a conclusion of this member to the world.
     fn report(&mut self, outcome: P::Outcome);
 
+    /// True if the view holds this member only.
+    #[inline]
+    fn is_alone(&self) -> bool {
+        let me = self.me().id;
+        self.view().successor(me).id == me
+    }
+
+    /// Starts `timer` if there is a time after which it expires.
+    #[inline]
+    fn arm_if_any(&mut self, timer: P::Timer, after: Option<Duration>) {
+        if let Some(after) = after {
+            self.arm(timer, after);
+        }
+    }
+
     /// Notes that this member has received a message from or about `candidate`: the view may hold
     /// it from now on. Does nothing in worlds with complete views.
     fn meet(&mut self, candidate: Candidate) {
@@ -231,8 +245,8 @@ macro_rules! kinds {
 
             #[inline]
             fn kind(&self) -> usize {
-                enum Kind { $($kind),+ }
-                match self { $(Self::$kind { .. } => Kind::$kind as usize),+ }
+                enum Ordinal { $($kind),+ }
+                match self { $(Self::$kind { .. } => Ordinal::$kind as usize),+ }
             }
         }
     };

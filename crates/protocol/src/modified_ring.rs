@@ -196,7 +196,7 @@ impl ModifiedRing {
 
     fn on_election(&mut self, call: Call, ids: Vec<Candidate>, io: &mut impl Io<Self>) {
         let me = io.me();
-        let went_round = ids.iter().any(|it| it.id == me.id) || is_alone(io);
+        let went_round = ids.iter().any(|it| it.id == me.id) || io.is_alone();
         if call.initiator.id == me.id {
             self.on_own_election(call, &ids, io);
         } else if went_round {
@@ -230,7 +230,7 @@ impl ModifiedRing {
     ) {
         let me = io.me();
         let reports = io.config().reports;
-        let went_round = ids.contains(&me.id) || is_alone(io);
+        let went_round = ids.contains(&me.id) || io.is_alone();
         let passed_me_over =
             reports == Reports::CheckedAgainstView && best.id != me.id && best < me;
         if call.initiator.id == me.id {
@@ -284,8 +284,8 @@ impl ModifiedRing {
         let me = io.me();
         io.report(ElectionOutcome::Standing { round });
         self.phase = Phase::Collecting { round };
-        self.arm(io);
-        if is_alone(io) {
+        io.arm_if_any(Timer::Patience, io.config().election_timeout);
+        if io.is_alone() {
             self.settle(me, io);
             return;
         }
@@ -305,12 +305,12 @@ impl ModifiedRing {
 
     /// Starts the second lap.
     fn announce(&mut self, call: Call, best: Candidate, io: &mut impl Io<Self>) {
-        if is_alone(io) {
+        if io.is_alone() {
             self.stand(call.next_round(), io);
             return;
         }
         self.phase = Phase::Announcing { round: call.round };
-        self.arm(io);
+        io.arm_if_any(Timer::Patience, io.config().election_timeout);
         let ids = vec![io.me().id];
         pass_on(Message::Coordinator { call, best, ids }, io);
     }
@@ -344,24 +344,13 @@ impl ModifiedRing {
 
     fn wait(&mut self, round: u32, io: &mut impl Io<Self>) {
         self.phase = Phase::Awaiting { round };
-        self.arm(io);
+        io.arm_if_any(Timer::Patience, io.config().election_timeout);
     }
 
     fn vacate(&mut self, io: &mut impl Io<Self>) {
         self.elected = None;
         io.report(ElectionOutcome::Vacant);
     }
-
-    fn arm(&mut self, io: &mut impl Io<Self>) {
-        if let Some(election_timeout) = io.config().election_timeout {
-            io.arm(Timer::Patience, election_timeout);
-        }
-    }
-}
-
-fn is_alone(io: &impl Io<ModifiedRing>) -> bool {
-    let me = io.me().id;
-    io.view().successor(me).id == me
 }
 
 /// Sends to the successor, which is another member.

@@ -34,13 +34,13 @@ pub use strategy::{LastRound, Strategy};
 
 use rand_core::Rng;
 
+use crate::mix64::unit;
 use crate::{
     Candidate, Duration, ElectionOutcome, Input, Io, MemberId, Protocol, Simulated, View,
     ViewChange,
 };
 use filter::{DrawPurpose, Filter};
-use phase::Departed;
-use phase::{Decisions, Phase};
+use phase::{Decisions, Departed, Phase};
 use relay::Relay;
 
 /// The timers.
@@ -448,7 +448,7 @@ impl Probabilistic {
     fn give_up(&mut self, would_recall: bool, io: &mut impl Io<Self>) {
         self.phase = Phase::GivenUp { would_recall };
         if let Some(again) = io.config().again {
-            let pause = again + io.config().hesitation.mul_f64(uniform(io));
+            let pause = again + io.config().hesitation.mul_f64(unit(io.rng().next_u64()));
             io.arm(Timer::Phase, pause);
         }
     }
@@ -506,7 +506,7 @@ impl Probabilistic {
     /// first message arrives: truncated exponential, as in [`Wake`](crate::announce::Wake).
     fn hesitate(&mut self, after: Duration, io: &mut impl Io<Self>) {
         let lambda = 1.0 + (self.size(io) as f64).ln();
-        let part = (uniform(io) * lambda.exp_m1()).ln_1p() / lambda;
+        let part = (unit(io.rng().next_u64()) * lambda.exp_m1()).ln_1p() / lambda;
         let pause = io.config().hesitation.mul_f64(part);
         io.arm(Timer::Phase, after + pause);
     }
@@ -542,9 +542,4 @@ impl Probabilistic {
             self.check_later(io);
         }
     }
-}
-
-/// A random number in [0, 1).
-fn uniform(io: &mut impl Io<Probabilistic>) -> f64 {
-    (io.rng().next_u64() >> 11) as f64 * 2f64.powi(-53)
 }

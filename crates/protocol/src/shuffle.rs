@@ -26,9 +26,9 @@ pub use known::{Acquaintance, Acquaintances};
 
 use rand_core::Rng;
 use serde::{Deserialize, Serialize};
+use tinyvec::ArrayVec;
 
 use crate::config::{ConfigError, require, require_some_time};
-use crate::inline_vec::InlineVec;
 use crate::mix64::fit;
 use crate::{
     Candidate, Duration, Input, Instant, Io, MemberId, NoOutcome, Priority, Protocol, ViewChange,
@@ -79,13 +79,16 @@ impl Config {
 pub const MOST_EXCHANGED: usize = 8;
 
 /// An entry about a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The member, with its priority.
     pub candidate: Candidate,
     /// The time since the member itself reported this.
     pub age: Duration,
 }
+
+/// The entries in a message.
+pub type Entries = ArrayVec<[Entry; MOST_EXCHANGED]>;
 
 /// The messages of the shuffle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,14 +101,14 @@ pub enum Message {
         #[serde(alias = "merit")]
         priority: Priority,
         /// Some of the members that the sender knows.
-        entries: InlineVec<Entry, MOST_EXCHANGED>,
+        entries: Entries,
     },
     /// Answers an offer.
     Answer {
         /// The number of the offer.
         number: u32,
         /// Some of the members that the sender knows.
-        entries: InlineVec<Entry, MOST_EXCHANGED>,
+        entries: Entries,
     },
 }
 
@@ -142,7 +145,7 @@ pub struct Shuffle {
 struct Offered {
     to: MemberId,
     number: u32,
-    sent: InlineVec<MemberId, MOST_EXCHANGED>,
+    sent: ArrayVec<[MemberId; MOST_EXCHANGED]>,
 }
 
 impl Shuffle {
@@ -201,7 +204,7 @@ impl Shuffle {
                 let answer = self.pick(from, io);
                 io.unicast(from, Message::Answer { number, entries: answer });
                 let spare = answer.iter().map(|entry| entry.candidate.id);
-                self.take_in([sender].into_iter().chain(entries.iter()), spare, io);
+                self.take_in([sender].into_iter().chain(entries), spare, io);
             }
             Message::Answer { number, entries } => {
                 if let Some(offered) = self.offered
@@ -209,8 +212,8 @@ impl Shuffle {
                 {
                     self.offered = None;
                     self.known.freshen(from, io.now());
-                    let spare = [from].into_iter().chain(offered.sent.iter());
-                    self.take_in(entries.iter(), spare, io);
+                    let spare = [from].into_iter().chain(offered.sent);
+                    self.take_in(entries.into_iter(), spare, io);
                 } // else late, or a duplicate
             }
         }
@@ -244,7 +247,7 @@ impl Shuffle {
     }
 
     /// A random sample of the known members for `receiver`.
-    fn pick(&self, receiver: MemberId, io: &mut impl Io<Self>) -> InlineVec<Entry, MOST_EXCHANGED> {
+    fn pick(&self, receiver: MemberId, io: &mut impl Io<Self>) -> Entries {
         let most = usize::from(io.config().exchanged);
         let now = io.now();
         self.known.sample(receiver, most, now, io.rng())

@@ -306,7 +306,7 @@ impl Wagner {
         let begun = draw.begin_round(io);
         self.phase = Phase::Drawing(Box::new(draw));
         match begun {
-            Ok(()) => self.await_answer(io),
+            Ok(()) => io.arm_if_any(Timer::ResponseDue, io.config().respond_within),
             Err(cause) => self.fail(cause, io),
         }
     }
@@ -320,13 +320,13 @@ impl Wagner {
         };
         draw.send_due(io);
         if !draw.basic.is_over() {
-            self.await_answer(io);
+            io.arm_if_any(Timer::ResponseDue, io.config().respond_within);
             return;
         }
         let &Config { compare, stall_limit, .. } = io.config();
         match draw.conclude(compare, stall_limit) {
             Ok(Next::Round) => match draw.begin_round(io) {
-                Ok(()) => self.await_answer(io),
+                Ok(()) => io.arm_if_any(Timer::ResponseDue, io.config().respond_within),
                 Err(cause) => self.fail(cause, io),
             },
             Ok(Next::Elected(place)) => self.settle(place, io),
@@ -372,13 +372,6 @@ impl Wagner {
         io.disarm(Timer::ResponseDue);
         self.phase = Phase::Failed(draw, fault);
         io.report(DrawOutcome::Fault(fault));
-    }
-
-    #[inline]
-    fn await_answer(&mut self, io: &mut impl Io<Self>) {
-        if let Some(limit) = io.config().respond_within {
-            io.arm(Timer::ResponseDue, limit);
-        }
     }
 }
 

@@ -29,7 +29,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 
 use hustings_protocol::census::{self, Census};
 use hustings_protocol::epidemic::{self, Epidemic};
-use hustings_protocol::shuffle::{self, Entry, Shuffle};
+use hustings_protocol::shuffle::{self, Entries, Entry, Shuffle};
 use hustings_protocol::{Candidate, Duration, Instant, MemberId, Priority, ViewChange};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -45,7 +45,7 @@ use crate::leadership::Peer;
 use crate::node::Event;
 use crate::peer_table::Channel;
 use crate::seal::Rejected;
-use message::{Entries, Said, ViewMessage};
+use message::{Said, ViewMessage};
 use tombstones::Tombstones;
 
 /// The period of exchanges.

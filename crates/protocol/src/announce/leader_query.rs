@@ -15,7 +15,8 @@
 //! T_L follows from the measured loss alone. If that T_L is over, and no query received meanwhile
 //! was answered, the leader is lost at once.
 
-use super::{Announce, Config, Joining, KnownLeader, Listen, Message, Timer, Vacancy};
+use super::{Announce, Config, KnownLeader, Listen, Message, Timer, Vacancy};
+use crate::mix64::fit;
 use crate::{Duration, Instant, Io, MemberId};
 
 /// The queries for a leader before it counts as lost.
@@ -106,7 +107,7 @@ fn moment(id: MemberId, beat: u32, span: Duration) -> Duration {
     let mut mixed = (id.0 ^ u64::from(beat).rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^= mixed >> 32;
     mixed = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    Duration(((u128::from(mixed) * u128::from(span.0)) >> 64) as u64)
+    Duration(fit(mixed, span.0))
 }
 
 impl Announce {
