@@ -40,9 +40,9 @@ fn run<P: Simulated<Message = Message, Outcome = ElectionOutcome> + 'static>(
     world.schedule(Instant::START, Verb::Start(Who::All));
     world.run_until(Instant::START + SECOND * 30);
     let delivered = world.tally().delivered;
-    let hearing = world.trace().hearing();
-    let changes = world.trace().agreement().changes();
-    (hearing.convergence(), hearing.messages(), changes, delivered)
+    let hearing = &world.trace().hearing;
+    let changes = world.trace().agreement.changes;
+    (hearing.convergence, hearing.messages(), changes, delivered)
 }
 
 /// Asserts that skipping changes no result, and skips something. A member that no longer takes
