@@ -145,11 +145,6 @@ enum Phase {
 }
 
 impl Bully {
-    /// A member that has received nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn round(&self) -> u32 {
         match self.phase {
             Phase::Resting => 0,

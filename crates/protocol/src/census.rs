@@ -129,7 +129,7 @@ pub enum Request {
 }
 
 /// One member.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Census {
     /// The latest count that this member knows.
     count: Option<Count>,
@@ -144,34 +144,16 @@ pub struct Census {
     results: Results,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
     /// No count is known, or the last one is over. The member calls another one, unless another
     /// member does so first.
+    #[default]
     Resting,
     Counting,
 }
 
-impl Default for Census {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Census {
-    /// A member that knows no count.
-    pub fn new() -> Self {
-        Self {
-            count: None,
-            called: Instant::START,
-            share: Share::default(),
-            phase: Phase::Resting,
-            out: OutParcels::default(),
-            received: Received::default(),
-            results: Results::default(),
-        }
-    }
-
     /// The number of members by the last counts; `None` before the first count has ended.
     pub fn size(&self) -> Option<u64> {
         self.results.size()

@@ -127,11 +127,6 @@ enum Phase {
 }
 
 impl ChangRoberts {
-    /// A member that has received nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn participates(&self) -> bool {
         matches!(self.phase, Phase::Participating { .. })
     }

@@ -24,24 +24,19 @@ impl Reports {
         incumbent: Option<MemberId>,
         view: impl View,
     ) -> bool {
-        match self {
-            Self::Trusted => true,
-            Self::CheckedAgainstView => {
-                let incumbent = incumbent.and_then(|id| view.get(id));
-                view.contains(claimant.id)
-                    && incumbent.is_none_or(|it| it.id == claimant.id || it < claimant)
-            }
+        if self == Self::Trusted {
+            return true;
         }
+        let incumbent = incumbent.and_then(|id| view.get(id));
+        view.contains(claimant.id)
+            && incumbent.is_none_or(|it| it.id == claimant.id || it < claimant)
     }
 
     /// True if an election that went round the whole ring can have elected `winner`. With
     /// `CheckedAgainstView` the winner must be the best of the view: an election that elected
     /// another member has missed the best one.
     pub(crate) fn expects(self, winner: MemberId, view: impl View) -> bool {
-        match self {
-            Self::Trusted => true,
-            Self::CheckedAgainstView => view.best().id == winner,
-        }
+        self == Self::Trusted || view.best().id == winner
     }
 }
 
@@ -77,11 +72,11 @@ pub enum ConfigError {
     },
 }
 
+/// The result of a check.
+pub(crate) type Checked = Result<(), ConfigError>;
+
 /// Returns an error if `span` is zero.
-pub(crate) fn require_some_time(
-    field: &'static str,
-    span: Option<Duration>,
-) -> Result<(), ConfigError> {
+pub(crate) fn require_some_time(field: &'static str, span: Option<Duration>) -> Checked {
     if span == Some(Duration::ZERO) { Err(ConfigError::Zero { field }) } else { Ok(()) }
 }
 
@@ -90,15 +85,11 @@ pub(crate) fn require_at_least(
     field: &'static str,
     value: Duration,
     (bound, least): (&'static str, Duration),
-) -> Result<(), ConfigError> {
+) -> Checked {
     if value >= least { Ok(()) } else { Err(ConfigError::Below { field, value, bound, least }) }
 }
 
 /// Returns an error unless the value of `field` is in its `range`, as `holds` says.
-pub(crate) fn require(
-    holds: bool,
-    field: &'static str,
-    range: &'static str,
-) -> Result<(), ConfigError> {
+pub(crate) fn require(holds: bool, field: &'static str, range: &'static str) -> Checked {
     if holds { Ok(()) } else { Err(ConfigError::OutOfRange { field, range }) }
 }

@@ -130,11 +130,6 @@ enum Phase {
 }
 
 impl ModifiedRing {
-    /// A member that has received nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn initiates(&self) -> bool {
         matches!(self.phase, Phase::Collecting { .. } | Phase::Announcing { .. })
     }

@@ -89,11 +89,6 @@ struct Submitted {
 }
 
 impl Probabilistic {
-    /// A member that has received nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The latest round that this member knows.
     #[inline]
     pub fn round(&self) -> RoundId {

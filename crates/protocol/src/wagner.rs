@@ -101,11 +101,10 @@ impl Config {
     /// For members that do not trust each other.
     pub const fn field(respond_within: Duration) -> Self {
         Self {
-            ring: Ring::BothWays,
-            selection: Selection::Proportional,
             compare: Compare::NonStrict,
             stall_limit: Some(Self::USUAL_STALL_LIMIT),
             respond_within: Some(respond_within),
+            ..Self::paper()
         }
     }
 
@@ -235,10 +234,8 @@ impl Protocol for Wagner {
 // Handlers: one per input. They decide; the transitions below act.
 impl Wagner {
     fn on_start(&mut self, io: &mut impl Io<Self>) {
-        match &self.phase {
-            Phase::Idle => self.begin(io),
-            // One draw each, whatever its result.
-            Phase::Drawing(_) | Phase::Elected(..) | Phase::Failed(..) => {}
+        if matches!(self.phase, Phase::Idle) {
+            self.begin(io);
         }
     }
 
@@ -285,9 +282,8 @@ impl Wagner {
     }
 
     fn on_leave(&mut self, io: &mut impl Io<Self>) {
-        match self.phase {
-            Phase::Drawing(_) => self.fail(FaultCause::Withdrawn, io),
-            Phase::Idle | Phase::Elected(..) | Phase::Failed(..) => {}
+        if matches!(self.phase, Phase::Drawing(_)) {
+            self.fail(FaultCause::Withdrawn, io);
         }
     }
 }
@@ -377,11 +373,6 @@ impl Wagner {
 
 /// Queries for the driver of a member.
 impl Wagner {
-    /// A member that has not begun.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The progress of the draw, once it has begun.
     pub fn progress(&self) -> Option<&Leader> {
         self.draw().map(|draw| &draw.leader)

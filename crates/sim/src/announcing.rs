@@ -39,7 +39,7 @@ pub fn announce_listen(
     limit: Instant,
 ) -> Watch {
     let expected = Expected::Member(members - 1);
-    let make = |_: Boot<AnnounceListen>| AnnounceListen::new();
+    let make = |_: Boot<AnnounceListen>| AnnounceListen::default();
     let world = all_start(members, None, config, expected, network, seeds, make);
     until_heard(world, config.announce, limit)
 }
@@ -51,7 +51,7 @@ pub fn suppression(
     network: Network,
     seeds: Seeds,
 ) -> Watch {
-    let make = |_: Boot<Suppression>| Suppression::new();
+    let make = |_: Boot<Suppression>| Suppression::default();
     let expected = Expected::FirstAnnouncer;
     let mut world = all_start(members, None, config, expected, network, seeds, make);
     world.run_until(Instant(u64::MAX - 1));

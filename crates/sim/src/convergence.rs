@@ -60,7 +60,7 @@ impl<P: Protocol<Message = Message, Outcome = ElectionOutcome>> Trace<P> for Wat
 }
 
 /// The members' reception of the leader's announcements.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Hearing {
     leader: Option<u32>,
     /// The time of every announcement, by any sender.
@@ -112,17 +112,10 @@ impl Hearing {
                 Expected::Member(member) => Some(member),
                 Expected::FirstAnnouncer => None,
             },
-            sent: Vec::new(),
-            beats: Vec::new(),
-            first_round_messages: 0,
-            first_round_ended: Instant::START,
             has_spoken: vec![false; members as usize],
             has_heard: vec![false; members as usize],
             deaf: members.saturating_sub(1),
-            beats_needed: 0,
-            most_beats_needed: 0,
-            last_needed: Instant::START,
-            convergence: None,
+            ..Self::default()
         }
     }
 

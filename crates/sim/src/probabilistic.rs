@@ -111,7 +111,7 @@ pub fn elect_traced<T: Trace<Probabilistic>>(
     trace: T,
     goes_on: impl Fn() -> bool,
 ) -> (ProbabilisticRun, T, Scratch<Probabilistic>) {
-    let make = |_| Probabilistic::new();
+    let make = |_| Probabilistic::default();
     elect_by(trial, seeds, scratch, trace, make, goes_on)
 }
 

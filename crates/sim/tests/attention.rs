@@ -84,9 +84,11 @@ fn elections_are_the_same() {
 #[test]
 fn baselines_are_the_same() {
     let sup = suppression::Config { suppress: SECOND, wake: Wake::Uniform };
-    assert_alike(sup, None, |_: Boot<Suppression>| Suppression::new());
+    assert_alike(sup, None, |_: Boot<Suppression>| Suppression::default());
     let al = announce_listen::Config { announce: SECOND, listen: None };
-    assert_alike(al, Some(Expected::Member(29)), |_: Boot<AnnounceListen>| AnnounceListen::new());
+    assert_alike(al, Some(Expected::Member(29)), |_: Boot<AnnounceListen>| {
+        AnnounceListen::default()
+    });
 }
 
 #[test]

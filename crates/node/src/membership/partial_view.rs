@@ -158,7 +158,7 @@ impl PartialView {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(incarnation.0 ^ me.id.0);
         let mut child = || Xoshiro256PlusPlus::seed_from_u64(rng.next_u64());
         let mut shuffle = Driver::new(me, Shuffle::default(), shuffling(view), child(), None);
-        let mut census = Driver::new(me, Census::new(), counting(bound), child(), None);
+        let mut census = Driver::new(me, Census::default(), counting(bound), child(), None);
         let rumours =
             Driver::new(me, Epidemic::new(incarnation.0), spreading(bound), child(), None);
         shuffle.start(now);

@@ -151,11 +151,6 @@ impl Config {
             key,
             size: GroupSize::View,
             strategy: Strategy::FIELD,
-            recall: Recall::Delay,
-            introduction: Introduction::View,
-            reply: ReplyRule::Worse,
-            uninformed_detect: true,
-            hop,
             longest_path: FIELD_PATH,
             spread,
             wait: spread * 2,
@@ -164,6 +159,7 @@ impl Config {
             hesitation: spread * 10,
             check: Some(spread * 100),
             again: Some(spread * 20),
+            ..Self::paper(0, hop)
         }
     }
 

@@ -127,7 +127,7 @@ impl Fenced {
             Saved::Initialised(boot.saved.unwrap_or(Durable::FOUNDING))
         });
         Self {
-            election: Probabilistic::new(),
+            election: Probabilistic::default(),
             tenure: Box::new(Tenure::new(Role { votes, stands: true })),
         }
     }

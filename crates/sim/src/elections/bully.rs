@@ -51,7 +51,7 @@ impl Election for Bully {
     }
 
     fn member(&self, _: Boot<Self::Protocol>) -> Self::Protocol {
-        bully::Bully::new()
+        bully::Bully::default()
     }
 
     fn observer(&self, _: &[Priority], _: Course) -> Silent {

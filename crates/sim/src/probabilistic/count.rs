@@ -53,7 +53,7 @@ pub(super) fn count(
         detection: Detection::Never,
         view: trial.view,
     };
-    let mut world = World::new(setup, config, seeds, |_| Census::new());
+    let mut world = World::new(setup, config, seeds, |_| Census::default());
     let mut chance = seeds.rng(Stream::Faults);
     let caller = (unit(chance.next_u64()) * f64::from(members)) as u32;
     let length = config.period * u64::from(config.turns);

@@ -54,7 +54,7 @@ impl Election for Suppressing {
     }
 
     fn member(&self, _: Boot<Suppression>) -> Suppression {
-        Suppression::new()
+        Suppression::default()
     }
 
     fn observer(&self, _: &[Priority], course: Course) -> Onlooker {
@@ -97,7 +97,7 @@ impl Election for AnnounceListening {
     }
 
     fn member(&self, _: Boot<AnnounceListen>) -> AnnounceListen {
-        AnnounceListen::new()
+        AnnounceListen::default()
     }
 
     fn churn(&self) -> Churn {
