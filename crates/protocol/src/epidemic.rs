@@ -21,13 +21,11 @@
 //! it after each step.
 
 mod memory;
-mod message;
-
-pub use message::{Id, MOST_NAMED, Message};
 
 use std::collections::VecDeque;
 
 use rand_core::Rng;
+use serde::{Deserialize, Serialize};
 use tinyvec::ArrayVec;
 
 use crate::config::{ConfigError, require, require_at_least, require_some_time};
@@ -75,6 +73,57 @@ impl Config {
         require(self.room > 0, "room", "1 or more")
     }
 }
+
+/// The greatest number of identifiers in a digest or solicitation, which fit into a datagram.
+pub const MOST_NAMED: usize = 48;
+
+/// The identifier of a multicast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Id {
+    /// The member that sent it.
+    pub origin: MemberId,
+    /// The incarnation of that member.
+    pub incarnation: u64,
+    /// The sequence number in that incarnation.
+    pub number: u32,
+}
+
+/// The messages of the epidemic multicast.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message<M> {
+    /// A multicast to pass on.
+    Rumour {
+        /// The multicast.
+        id: Id,
+        /// The time since it was sent, without message delays.
+        age: Duration,
+        /// The number of hops left.
+        hops: u8,
+        /// The content.
+        payload: M,
+    },
+    /// Lists multicasts that the sender has.
+    Digest {
+        /// The multicasts.
+        ids: Vec<Id>,
+    },
+    /// Asks for multicasts that the sender misses.
+    Solicitation {
+        /// The multicasts.
+        ids: Vec<Id>,
+    },
+    /// Answers a solicitation.
+    Repair {
+        /// The multicast.
+        id: Id,
+        /// The time since it was sent, without message delays.
+        age: Duration,
+        /// The content.
+        payload: M,
+    },
+}
+
+crate::kinds!(<M> Rumour "rumour", Digest "digest", Solicitation "solicitation", Repair "repair");
 
 /// The one timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

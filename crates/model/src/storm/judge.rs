@@ -32,8 +32,8 @@ pub enum Broken {
     /// A later tenure does not have a higher fence than the `highest` of earlier ones.
     #[error("{holder} begins a tenure with fence {fence}, not above the earlier fence {highest}")]
     FenceFell { highest: Fence, fence: Fence, holder: Holder },
-    /// Two members hold tenure at one instant of real time. The first holder's clock ends its tenure
-    /// at `until`.
+    /// Two members hold tenure at one instant of real time. The first holder's clock ends its
+    /// tenure at `until`.
     #[error("two hold: {first} until {:.6} s, and {second} already", seconds(*.until))]
     TwoHold { first: Holder, until: Micros, second: Holder },
     /// A tenure began before the tenure of a crashed or departed member had expired. The work that
