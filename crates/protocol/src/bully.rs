@@ -227,7 +227,7 @@ impl Bully {
     fn on_coordinator(&mut self, leader: Candidate, io: &mut impl Io<Self>) {
         if leader < io.me() {
             self.call(io); // it cannot have received our messages
-        } else if io.config().reports.accepts(leader, self.elected, io.view()) {
+        } else if io.config().reports.accepts(leader, self.elected, &io.view()) {
             self.settle(leader, io);
         } // else discarded: it is not in the view, or we see a better leader
     }

@@ -195,7 +195,7 @@ impl ChangRoberts {
     fn on_own_election(&mut self, io: &mut impl Io<Self>) {
         let config = *io.config();
         let is_due = self.participates() || config.initiator == Initiator::Literal;
-        if is_due && config.reports.expects(io.me().id, io.view()) {
+        if is_due && config.reports.expects(io.me().id, &io.view()) {
             self.win(io);
         } // else discarded: duplicate, given up, or it missed a better member
     }
@@ -208,7 +208,7 @@ impl ChangRoberts {
             self.on_own_elected(winner.id, io);
         } else if reports == Reports::CheckedAgainstView && winner < me {
             self.call(io); // its election did not pass us
-        } else if reports.accepts(winner, self.elected, io.view()) {
+        } else if reports.accepts(winner, self.elected, &io.view()) {
             self.settle(winner, io);
         } // else discarded: we see a better leader
     }

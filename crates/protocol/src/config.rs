@@ -22,7 +22,7 @@ impl Reports {
         self,
         claimant: Candidate,
         incumbent: Option<MemberId>,
-        view: impl View,
+        view: &impl View,
     ) -> bool {
         if self == Self::Trusted {
             return true;
@@ -35,7 +35,7 @@ impl Reports {
     /// True if an election that went round the whole ring can have elected `winner`. With
     /// `CheckedAgainstView` the winner must be the best of the view: an election that elected
     /// another member has missed the best one.
-    pub(crate) fn expects(self, winner: MemberId, view: impl View) -> bool {
+    pub(crate) fn expects(self, winner: MemberId, view: &impl View) -> bool {
         self == Self::Trusted || view.best().id == winner
     }
 }

@@ -232,13 +232,13 @@ impl ModifiedRing {
             self.on_own_coordinator(best, &ids, io);
         } else if went_round || passed_me_over {
             self.call(call.next_round(), io);
-        } else if reports.accepts(best, self.elected, io.view()) {
+        } else if reports.accepts(best, self.elected, &io.view()) {
             self.countersign(call, best, ids, io);
         } // else discarded: its initiator has to call again
     }
 
     fn on_own_coordinator(&mut self, best: Candidate, ids: &[MemberId], io: &mut impl Io<Self>) {
-        if ids.contains(&best.id) && io.config().reports.expects(best.id, io.view()) {
+        if ids.contains(&best.id) && io.config().reports.expects(best.id, &io.view()) {
             self.settle(best, io);
         } else {
             self.stand(self.next_round(), io);

@@ -294,7 +294,7 @@ impl Wagner {
     /// Joins the draw. On a ring that is too small to hold members to their flips there is no draw.
     fn begin(&mut self, io: &mut impl Io<Self>) {
         let &Config { ring, selection, .. } = io.config();
-        let Some(mut draw) = Draw::of(io.me(), io.view(), ring, selection) else {
+        let Some(mut draw) = Draw::of(io.me(), &io.view(), ring, selection) else {
             io.report(DrawOutcome::Vacant);
             return;
         };
@@ -417,7 +417,7 @@ impl Wagner {
 
 impl Draw {
     /// The part of `me` on the ring that `view` shows; `None` on a ring that is too small.
-    fn of(me: Candidate, view: impl View, ring: Ring, selection: Selection) -> Option<Self> {
+    fn of(me: Candidate, view: &impl View, ring: Ring, selection: Selection) -> Option<Self> {
         let members = u32::try_from(view.len()).unwrap_or(u32::MAX);
         if members < ring.fewest() {
             return None;
