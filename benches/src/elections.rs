@@ -27,7 +27,7 @@ pub(crate) fn by_announcing(members: u32, delay: Duration, seed: u64) -> Option<
     let network = Network { multicast_loss: ANNOUNCE_LOSS, ..perfect };
     let seeds = Seeds::new(seed, 0);
     let (watch, nanos) = timed(|| announcing::elect(members, config, network, seeds, LIMIT));
-    let announcements = watch.hearing().convergence()?.messages;
+    let announcements = watch.hearing.convergence?.messages;
     Some(format!("{announcements} {} {nanos} {}", peak_kilobytes(), size_of::<Announce>()))
 }
 

@@ -24,7 +24,7 @@ pub(crate) type Memory = Scratch<ChangRoberts>;
 pub(crate) fn ring(layout: &Layout, delay: Delay, memory: &mut Memory) -> u64 {
     let (priorities, scenario) = layout.clone().scenario();
     let setup = setup(priorities, Network::perfect(delay));
-    let make = |_| ChangRoberts::new();
+    let make = |_| ChangRoberts::default();
     let memory_left = std::mem::take(memory);
     let seeds = Seeds::new(1, 0);
     let mut world = World::within(memory_left, setup, Config::paper(), seeds, Silent, make);

@@ -207,7 +207,7 @@ impl Participant {
         status: &watch::Sender<DrawStatus>,
         stop: impl Future<Output = ()>,
     ) -> Result<DrawStatus, NoDraw> {
-        self.play(Wagner::new(), listener, status, stop).await
+        self.play(Wagner::default(), listener, status, stop).await
     }
 
     /// Takes part with the protocol `player`, which need not be honest.

@@ -134,7 +134,7 @@ async fn draw(
         };
         match aborter == Some(place) {
             true => drop(silent.spawn(take_part(part, Aborter::default(), listener, transcript))),
-            false => drop(drawing.spawn(take_part(part, Wagner::new(), listener, transcript))),
+            false => drop(drawing.spawn(take_part(part, Wagner::default(), listener, transcript))),
         }
     }
     let mut accounts = Vec::new();

@@ -41,7 +41,7 @@ use storm_run::StormRun;
 
 use crate::{Sut, wrong};
 
-pub use judge::{Broken, Holder};
+use judge::Broken;
 pub use tally::{Count, Longest, Tally};
 
 /// Number of storms between two reports of progress.

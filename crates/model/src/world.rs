@@ -12,8 +12,7 @@ use hustings_protocol::tenure::{Ballot, Message, Request, Timer};
 use stateright::{Model, Property};
 
 use crate::bounds::Scope;
-use crate::interner::Cache;
-use crate::interner::Interner;
+use crate::interner::{Cache, Interner};
 use crate::member::{Member, Sent};
 use crate::network::{Addressed, MessageSet, VoterTraffic};
 use crate::{Answer, Bounds, Clocks, Coverage, Faults, Sut};

@@ -367,7 +367,7 @@ mod tests {
         let better = Candidate::new(2, 2);
         let config = Config::paper(Duration::from_millis(10));
         let rng = Xoshiro256PlusPlus::seed_from_u64(1);
-        let mut election = Driver::new(me, Bully::new(), config, rng, None);
+        let mut election = Driver::new(me, Bully::default(), config, rng, None);
         election.view_changed(Instant::START, ViewChange::Joined(better));
         election.start(Instant::START);
         let effects = election.take_effects();
@@ -395,7 +395,7 @@ mod tests {
             let config = Config::paper(Duration::from_millis(10));
             let rng = Xoshiro256PlusPlus::seed_from_u64(1);
             let (recorder, lines) = Recorder::queueing(Path::new("x"), MemberId(who));
-            let mut election = Driver::new(me, Bully::new(), config, rng, Some(recorder));
+            let mut election = Driver::new(me, Bully::default(), config, rng, Some(recorder));
             election.view_changed(Instant(1_000_000_000), ViewChange::Joined(better));
             election.view_changed(Instant(1_000_000_000), ViewChange::Joined(better)); // no change
             election.start(Instant(1_500_000_000));
@@ -442,7 +442,7 @@ mod tests {
         let config = Config::paper(Duration::from_millis(10));
         let rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let me = Candidate::new(1, 1);
-        let mut election = Driver::new(me, Bully::new(), config, rng, None);
+        let mut election = Driver::new(me, Bully::default(), config, rng, None);
         assert!(election.receive(Instant::START, me.id, &[255; 9]).is_err());
     }
 }

@@ -71,18 +71,10 @@ pub enum Timer {
     Complain,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] =
-        &[Self::Suppress, Self::Announce, Self::Listen, Self::Query, Self::Complain];
-
-    #[inline]
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Suppress, Announce, Listen, Query, Complain);
 
 /// One member.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Announce {
     incarnation: u32,
     /// The effective priority, as of the last wake-up that was drawn.
@@ -99,9 +91,10 @@ pub struct Announce {
     farewell: Farewell,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
     /// Before the start, or after leaving.
+    #[default]
     Idle,
     /// Knows too few better members, and waits for its wake-up.
     Suppressed {
@@ -133,16 +126,7 @@ enum Vacancy {
 impl Announce {
     /// A member that starts for the first time or, with a saved incarnation, once more.
     pub fn new(saved: Option<u32>) -> Self {
-        Self {
-            incarnation: saved.unwrap_or(0).saturating_add(1),
-            priority: Priority(0),
-            phase: Phase::Idle,
-            beat: 0,
-            leaders: Leaders::default(),
-            departed: Departed::default(),
-            loss: LossEstimate::default(),
-            farewell: Farewell::default(),
-        }
+        Self { incarnation: saved.unwrap_or(0).saturating_add(1), ..Self::default() }
     }
 
     /// True if this member announces itself.

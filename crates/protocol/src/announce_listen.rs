@@ -8,7 +8,7 @@
 //!           announcements every T_A
 //! Messages  announcement, to every member
 
-use crate::announce::{Claim, Message};
+use crate::announce::Message;
 use crate::config::ConfigError;
 use crate::{Candidate, Duration, ElectionOutcome, Input, Io, NoRequest, Protocol, Simulated};
 
@@ -42,13 +42,7 @@ pub enum Timer {
     Listen,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Announce, Self::Listen];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Announce, Listen);
 
 /// One member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,16 +54,9 @@ pub struct AnnounceListen {
 }
 
 impl AnnounceListen {
-    /// A member that has received nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn announce(&mut self, io: &mut impl Io<Self>) {
         self.beat = self.beat.saturating_add(1);
-        let claim =
-            Claim { candidate: io.me(), incarnation: 1, established: false, follower_count: 0 };
-        io.multicast(Message::Announcement { claim, beat: self.beat, byes: 0 });
+        io.multicast(Message::plain(io.me(), self.beat));
         io.arm(Timer::Announce, io.config().announce);
     }
 

@@ -21,7 +21,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ConfigError, Reports, require_some_time};
+use crate::config::{ConfigError, Reports, require_at_least, require_some_time};
 use crate::{
     Candidate, Duration, ElectionOutcome, Input, Io, MemberId, NoRequest, Protocol, View,
     ViewChange,
@@ -69,14 +69,11 @@ impl Config {
     /// Checks that this configuration can work.
     pub fn check(&self) -> Result<(), ConfigError> {
         require_some_time("answer_within", Some(self.answer_within))?;
-        if self.victory_within < self.answer_within {
-            return Err(ConfigError::Below {
-                field: "victory_within",
-                value: self.victory_within,
-                bound: "answer_within",
-                least: self.answer_within,
-            });
-        }
+        require_at_least(
+            "victory_within",
+            self.victory_within,
+            ("answer_within", self.answer_within),
+        )?;
         require_some_time("patience", self.election_timeout)
     }
 }
@@ -112,17 +109,7 @@ impl Message {
     }
 }
 
-impl crate::Message for Message {
-    const KINDS: &'static [&'static str] = &["election", "answer", "coordinator"];
-
-    fn kind(&self) -> usize {
-        match self {
-            Self::Election { .. } => 0,
-            Self::Answer { .. } => 1,
-            Self::Coordinator { .. } => 2,
-        }
-    }
-}
+crate::kinds!(Election "election", Answer "answer", Coordinator "coordinator");
 
 /// The timers. At most one runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,13 +122,7 @@ pub enum Timer {
     Patience,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::AnswerDue, Self::VictoryDue, Self::Patience];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(AnswerDue, VictoryDue, Patience);
 
 /// One member of the group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -164,11 +145,6 @@ enum Phase {
 }
 
 impl Bully {
-    /// A member that has received nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn round(&self) -> u32 {
         match self.phase {
             Phase::Resting => 0,
@@ -251,7 +227,7 @@ impl Bully {
     fn on_coordinator(&mut self, leader: Candidate, io: &mut impl Io<Self>) {
         if leader < io.me() {
             self.call(io); // it cannot have received our messages
-        } else if io.config().reports.accepts(leader, self.elected, io.view()) {
+        } else if io.config().reports.accepts(leader, self.elected, &io.view()) {
             self.settle(leader, io);
         } // else discarded: it is not in the view, or we see a better leader
     }

@@ -3,32 +3,23 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use crate::exact;
+use serde::{Deserialize, Serialize};
 
 /// A member's identity, unique in its group. The ring protocols run on the cyclic order of
 /// identities.
 ///
-/// In JSON an identity is written as a string; a number is read too: see [`exact`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MemberId(pub u64);
-
-impl Serialize for MemberId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        exact::serialize(&self.0, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for MemberId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        exact::deserialize(deserializer).map(Self)
-    }
-}
+/// In JSON an identity is written as a string; a number is read too: see [`exact`](crate::exact).
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct MemberId(#[serde(with = "crate::exact")] pub u64);
 
 /// A member's priority: any number that an application chooses, greater is better. The rule "the
 /// greatest id wins" in papers is a priority equal to the identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Priority(pub u64);
 
@@ -36,7 +27,7 @@ pub struct Priority(pub u64);
 ///
 /// `a > b` reads *a is the better candidate*: greater priority wins, ties go to the lower identity.
 /// No two members compare equal, so every group has exactly one best candidate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Candidate {
     /// The priority.
     #[serde(alias = "merit")]

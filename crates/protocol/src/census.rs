@@ -26,7 +26,7 @@ pub use results::MOST_KEPT;
 use rand_core::Rng;
 
 use crate::announce::Wake;
-use crate::config::{ConfigError, require_some_time};
+use crate::config::{ConfigError, require, require_at_least, require_some_time};
 use crate::{Duration, Input, Instant, Io, MemberId, NoOutcome, Protocol, View};
 use results::Results;
 use shares::{MOST_OUT, OutParcels, Received, Sent};
@@ -89,22 +89,11 @@ impl Config {
         require_some_time("pause", Some(self.pause))?;
         require_some_time("patience", Some(self.election_timeout))?;
         let tried = Duration((self.election_timeout * u64::from(self.tries)).0 / MOST_OUT as u64);
-        if self.period < tried {
-            return Err(ConfigError::Below {
-                field: "period",
-                value: self.period,
-                bound: "tries x patience / 4",
-                least: tried,
-            });
-        }
+        require_at_least("period", self.period, ("tries x patience / 4", tried))?;
         // A share is halved in each turn: it must not vanish.
-        let (field, range) = match self {
-            Self { turns, .. } if !(1..=500).contains(turns) => ("turns", "1 to 500"),
-            Self { tries: 0, .. } => ("tries", "1 or more"),
-            Self { kept, .. } if !(1..=MOST_KEPT).contains(&(*kept).into()) => ("kept", "1 to 8"),
-            Self { .. } => return Ok(()),
-        };
-        Err(ConfigError::OutOfRange { field, range })
+        require((1..=500).contains(&self.turns), "turns", "1 to 500")?;
+        require(self.tries > 0, "tries", "1 or more")?;
+        require((1..=MOST_KEPT).contains(&self.kept.into()), "kept", "1 to 8")
     }
 
     /// The length of a count.
@@ -130,14 +119,7 @@ pub enum Timer {
     Call,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Turn, Self::Receipt, Self::Call];
-
-    #[inline]
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Turn, Receipt, Call);
 
 /// Requests that the driver may submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,7 +129,7 @@ pub enum Request {
 }
 
 /// One member.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Census {
     /// The latest count that this member knows.
     count: Option<Count>,
@@ -162,34 +144,16 @@ pub struct Census {
     results: Results,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
     /// No count is known, or the last one is over. The member calls another one, unless another
     /// member does so first.
+    #[default]
     Resting,
     Counting,
 }
 
-impl Default for Census {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Census {
-    /// A member that knows no count.
-    pub fn new() -> Self {
-        Self {
-            count: None,
-            called: Instant::START,
-            share: Share::default(),
-            phase: Phase::Resting,
-            out: OutParcels::default(),
-            received: Received::default(),
-            results: Results::NONE,
-        }
-    }
-
     /// The number of members by the last counts; `None` before the first count has ended.
     pub fn size(&self) -> Option<u64> {
         self.results.size()

@@ -94,16 +94,7 @@ pub enum Message {
     },
 }
 
-impl crate::Message for Message {
-    const KINDS: &'static [&'static str] = &["election", "elected"];
-
-    fn kind(&self) -> usize {
-        match self {
-            Self::Election { .. } => 0,
-            Self::Elected { .. } => 1,
-        }
-    }
-}
+crate::kinds!(Election "election", Elected "elected");
 
 /// The one timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,13 +103,7 @@ pub enum Timer {
     Patience,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Patience];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Patience);
 
 /// One member of the ring.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -142,11 +127,6 @@ enum Phase {
 }
 
 impl ChangRoberts {
-    /// A member that has received nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn participates(&self) -> bool {
         matches!(self.phase, Phase::Participating { .. })
     }
@@ -215,7 +195,7 @@ impl ChangRoberts {
     fn on_own_election(&mut self, io: &mut impl Io<Self>) {
         let config = *io.config();
         let is_due = self.participates() || config.initiator == Initiator::Literal;
-        if is_due && config.reports.expects(io.me().id, io.view()) {
+        if is_due && config.reports.expects(io.me().id, &io.view()) {
             self.win(io);
         } // else discarded: duplicate, given up, or it missed a better member
     }
@@ -228,7 +208,7 @@ impl ChangRoberts {
             self.on_own_elected(winner.id, io);
         } else if reports == Reports::CheckedAgainstView && winner < me {
             self.call(io); // its election did not pass us
-        } else if reports.accepts(winner, self.elected, io.view()) {
+        } else if reports.accepts(winner, self.elected, &io.view()) {
             self.settle(winner, io);
         } // else discarded: we see a better leader
     }
@@ -270,13 +250,13 @@ impl ChangRoberts {
         let me = io.me();
         let round = self.round().saturating_add(1);
         io.report(ElectionOutcome::Standing { round });
-        if is_alone(io) {
+        if io.is_alone() {
             self.win(io);
             return;
         }
         if io.config().initiator == Initiator::Participates {
             self.phase = Phase::Participating { round };
-            self.arm(io);
+            io.arm_if_any(Timer::Patience, io.config().election_timeout);
         }
         pass_on(Message::Election { candidate: me }, io);
     }
@@ -287,7 +267,7 @@ impl ChangRoberts {
         if !self.participates() {
             cold_path(); // once per election; dozens of messages take the other path
             self.phase = Phase::Participating { round: 0 };
-            self.arm(io);
+            io.arm_if_any(Timer::Patience, io.config().election_timeout);
         }
         pass_on(Message::Election { candidate: best }, io);
     }
@@ -296,7 +276,7 @@ impl ChangRoberts {
         let me = io.me();
         self.elected = Some(me.id);
         io.report(ElectionOutcome::Nominee(me));
-        if is_alone(io) {
+        if io.is_alone() {
             self.rest(io);
             return;
         }
@@ -317,7 +297,7 @@ impl ChangRoberts {
 
     fn wait(&mut self, io: &mut impl Io<Self>) {
         self.phase = Phase::Awaiting { round: self.round() };
-        self.arm(io);
+        io.arm_if_any(Timer::Patience, io.config().election_timeout);
     }
 
     fn rest(&mut self, io: &mut impl Io<Self>) {
@@ -329,21 +309,10 @@ impl ChangRoberts {
         self.elected = None;
         io.report(ElectionOutcome::Vacant);
     }
-
-    fn arm(&mut self, io: &mut impl Io<Self>) {
-        if let Some(election_timeout) = io.config().election_timeout {
-            io.arm(Timer::Patience, election_timeout);
-        }
-    }
 }
 
 fn is_gone(subject: Candidate, io: &impl Io<ChangRoberts>) -> bool {
     io.config().reports == Reports::CheckedAgainstView && !io.view().contains(subject.id)
-}
-
-fn is_alone(io: &impl Io<ChangRoberts>) -> bool {
-    let me = io.me().id;
-    io.view().successor(me).id == me
 }
 
 /// Sends to the successor. On a ring of one member there is no successor.

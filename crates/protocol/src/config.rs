@@ -1,7 +1,6 @@
 //! Configuration types that several protocols share.
 
-use std::error::Error;
-use std::fmt;
+use thiserror::Error;
 
 use crate::{Candidate, Duration, MemberId, View};
 
@@ -23,39 +22,36 @@ impl Reports {
         self,
         claimant: Candidate,
         incumbent: Option<MemberId>,
-        view: impl View,
+        view: &impl View,
     ) -> bool {
-        match self {
-            Self::Trusted => true,
-            Self::CheckedAgainstView => {
-                let incumbent = incumbent.and_then(|id| view.get(id));
-                view.contains(claimant.id)
-                    && incumbent.is_none_or(|it| it.id == claimant.id || it < claimant)
-            }
+        if self == Self::Trusted {
+            return true;
         }
+        let incumbent = incumbent.and_then(|id| view.get(id));
+        view.contains(claimant.id)
+            && incumbent.is_none_or(|it| it.id == claimant.id || it < claimant)
     }
 
     /// True if an election that went round the whole ring can have elected `winner`. With
     /// `CheckedAgainstView` the winner must be the best of the view: an election that elected
     /// another member has missed the best one.
-    pub(crate) fn expects(self, winner: MemberId, view: impl View) -> bool {
-        match self {
-            Self::Trusted => true,
-            Self::CheckedAgainstView => view.best().id == winner,
-        }
+    pub(crate) fn expects(self, winner: MemberId, view: &impl View) -> bool {
+        self == Self::Trusted || view.best().id == winner
     }
 }
 
 /// The reason why a configuration cannot work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// A duration that must be greater than zero.
+    #[error("{field} is 0s: raise {field}")]
     Zero {
         /// The field.
         field: &'static str,
     },
     /// A duration shorter than another one that it has to contain.
+    #[error("{field} {value} is below {bound} {least}: raise {field}")]
     Below {
         /// The field.
         field: &'static str,
@@ -67,6 +63,7 @@ pub enum ConfigError {
         least: Duration,
     },
     /// A number out of range.
+    #[error("{field} is out of range: choose {range}")]
     OutOfRange {
         /// The field.
         field: &'static str,
@@ -75,29 +72,24 @@ pub enum ConfigError {
     },
 }
 
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Zero { field } => write!(f, "{field} is 0s: raise {field}"),
-            Self::Below { field, value, bound, least } => {
-                write!(f, "{field} {value} is below {bound} {least}: raise {field}")
-            }
-            Self::OutOfRange { field, range } => {
-                write!(f, "{field} is out of range: choose {range}")
-            }
-        }
-    }
-}
-
-impl Error for ConfigError {}
+/// The result of a check.
+pub(crate) type Checked = Result<(), ConfigError>;
 
 /// Returns an error if `span` is zero.
-pub(crate) fn require_some_time(
+pub(crate) fn require_some_time(field: &'static str, span: Option<Duration>) -> Checked {
+    if span == Some(Duration::ZERO) { Err(ConfigError::Zero { field }) } else { Ok(()) }
+}
+
+/// Returns an error unless `value` is at least `least`, the value of `bound`.
+pub(crate) fn require_at_least(
     field: &'static str,
-    span: Option<Duration>,
-) -> Result<(), ConfigError> {
-    match span {
-        Some(Duration::ZERO) => Err(ConfigError::Zero { field }),
-        Some(Duration(_)) | None => Ok(()),
-    }
+    value: Duration,
+    (bound, least): (&'static str, Duration),
+) -> Checked {
+    if value >= least { Ok(()) } else { Err(ConfigError::Below { field, value, bound, least }) }
+}
+
+/// Returns an error unless the value of `field` is in its `range`, as `holds` says.
+pub(crate) fn require(holds: bool, field: &'static str, range: &'static str) -> Checked {
+    if holds { Ok(()) } else { Err(ConfigError::OutOfRange { field, range }) }
 }

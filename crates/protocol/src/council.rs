@@ -59,7 +59,7 @@ mod wire_bits;
 
 pub use audit::{Cause, Dispute, Late, Round, Voice, audit, audit_first, audit_later};
 pub use candidacy::{Candidacy, Memory};
-pub use centre::{Centre, Holder};
+pub use centre::Centre;
 pub use coin::{Coin, Draws};
 pub use config::{
     Algorithm, Chamber, Config, Knowledge, Lease, MOST_DEPTH, MOST_SEATS, Pick, Refill, Reset,
@@ -72,6 +72,7 @@ pub use message::{
     Timer,
 };
 pub use replay::{Elected, Replay, next_call, replay};
+pub use seat_table::Holder;
 pub use wire_bits::WireBits;
 
 use serde::{Deserialize, Serialize};

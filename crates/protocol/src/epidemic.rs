@@ -21,16 +21,14 @@
 //! it after each step.
 
 mod memory;
-mod message;
-
-pub use message::{Id, MOST_NAMED, Message};
 
 use std::collections::VecDeque;
 
 use rand_core::Rng;
+use serde::{Deserialize, Serialize};
+use tinyvec::ArrayVec;
 
-use crate::config::{ConfigError, require_some_time};
-use crate::inline_vec::InlineVec;
+use crate::config::{ConfigError, require, require_at_least, require_some_time};
 use crate::mix64::fit;
 use crate::{Duration, Input, Io, MemberId, NoOutcome, Protocol, View};
 use memory::RumourBuffer;
@@ -69,25 +67,63 @@ impl Config {
     /// Names the option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         require_some_time("period", Some(self.period))?;
-        if self.repair_time < self.period {
-            return Err(ConfigError::Below {
-                field: "repair_time",
-                value: self.repair_time,
-                bound: "period",
-                least: self.period,
-            });
-        }
-        let (field, range) = match self {
-            Self { fan_out, .. } if !(1..=MOST_TOLD).contains(&(*fan_out).into()) => {
-                ("fan-out", "1 to 16")
-            }
-            Self { hops: 0, .. } => ("hops", "1 or more"),
-            Self { room: 0, .. } => ("room", "1 or more"),
-            Self { .. } => return Ok(()),
-        };
-        Err(ConfigError::OutOfRange { field, range })
+        require_at_least("repair_time", self.repair_time, ("period", self.period))?;
+        require((1..=MOST_TOLD).contains(&self.fan_out.into()), "fan-out", "1 to 16")?;
+        require(self.hops > 0, "hops", "1 or more")?;
+        require(self.room > 0, "room", "1 or more")
     }
 }
+
+/// The greatest number of identifiers in a digest or solicitation, which fit into a datagram.
+pub const MOST_NAMED: usize = 48;
+
+/// The identifier of a multicast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Id {
+    /// The member that sent it.
+    pub origin: MemberId,
+    /// The incarnation of that member.
+    pub incarnation: u64,
+    /// The sequence number in that incarnation.
+    pub number: u32,
+}
+
+/// The messages of the epidemic multicast.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message<M> {
+    /// A multicast to pass on.
+    Rumour {
+        /// The multicast.
+        id: Id,
+        /// The time since it was sent, without message delays.
+        age: Duration,
+        /// The number of hops left.
+        hops: u8,
+        /// The content.
+        payload: M,
+    },
+    /// Lists multicasts that the sender has.
+    Digest {
+        /// The multicasts.
+        ids: Vec<Id>,
+    },
+    /// Asks for multicasts that the sender misses.
+    Solicitation {
+        /// The multicasts.
+        ids: Vec<Id>,
+    },
+    /// Answers a solicitation.
+    Repair {
+        /// The multicast.
+        id: Id,
+        /// The time since it was sent, without message delays.
+        age: Duration,
+        /// The content.
+        payload: M,
+    },
+}
+
+crate::kinds!(<M> Rumour "rumour", Digest "digest", Solicitation "solicitation", Repair "repair");
 
 /// The one timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,14 +132,7 @@ pub enum Timer {
     Digest,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Digest];
-
-    #[inline]
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Digest);
 
 /// Requests that the driver may submit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -255,7 +284,7 @@ impl<M: Clone> Epidemic<M> {
         };
         let me = io.me().id;
         let fan_out = usize::from(io.config().fan_out);
-        let mut told: InlineVec<MemberId, MOST_TOLD> = InlineVec::NONE;
+        let mut told: ArrayVec<[MemberId; MOST_TOLD]> = ArrayVec::new();
         // A member drawn twice gets one copy; in a small group some members may be left out.
         for _ in 0..4 * fan_out {
             if told.len() == fan_out {
@@ -265,7 +294,7 @@ impl<M: Clone> Epidemic<M> {
             let Some(to) = io.view().other(me, drawn).map(|it| it.id) else {
                 return; // it is alone
             };
-            if !told.iter().any(|it| it == to) && told.push(to) {
+            if !told.contains(&to) && told.try_push(to).is_none() {
                 let rumour = Message::Rumour { id, age, hops, payload: payload.clone() };
                 io.unicast(to, rumour);
             }

@@ -53,7 +53,6 @@ pub mod config;
 pub mod council;
 pub mod epidemic;
 pub mod exact;
-pub mod inline_vec;
 pub mod leadership;
 pub mod mix64;
 pub mod modified_ring;
@@ -166,6 +165,21 @@ pub trait Io<P: Protocol> {
     /// Reports a conclusion of this member to the world.
     fn report(&mut self, outcome: P::Outcome);
 
+    /// True if the view holds this member only.
+    #[inline]
+    fn is_alone(&self) -> bool {
+        let me = self.me().id;
+        self.view().successor(me).id == me
+    }
+
+    /// Starts `timer` if there is a time after which it expires.
+    #[inline]
+    fn arm_if_any(&mut self, timer: P::Timer, after: Option<Duration>) {
+        if let Some(after) = after {
+            self.arm(timer, after);
+        }
+    }
+
     /// Notes that this member has received a message from or about `candidate`: the view may hold
     /// it from now on. Does nothing in worlds with complete views.
     fn meet(&mut self, candidate: Candidate) {
@@ -223,6 +237,22 @@ pub trait Message: Clone {
 /// The greatest number of message kinds in a protocol, so that a world can count in a fixed array.
 pub const MAX_KINDS: usize = 16;
 
+/// Implements [`Message`] for a protocol's `Message`: the kinds are its variants, by these names.
+macro_rules! kinds {
+    ($(<$payload:ident>)? $($kind:ident $name:literal),+ $(,)?) => {
+        impl$(<$payload: Clone>)? crate::Message for Message$(<$payload>)? {
+            const KINDS: &'static [&'static str] = &[$($name),+];
+
+            #[inline]
+            fn kind(&self) -> usize {
+                enum Ordinal { $($kind),+ }
+                match self { $(Self::$kind { .. } => Ordinal::$kind as usize),+ }
+            }
+        }
+    };
+}
+pub(crate) use kinds;
+
 /// The timers that a protocol can have running. They are named, so that arming one replaces it.
 pub trait Timer: Copy + 'static {
     /// Every timer, each at its own [`Timer::index`].
@@ -231,6 +261,21 @@ pub trait Timer: Copy + 'static {
     /// The place of this timer in [`Timer::ALL`].
     fn index(self) -> usize;
 }
+
+/// Implements [`Timer`] for a protocol's `Timer` with these variants, in their order.
+macro_rules! timers {
+    ($($timer:ident),+) => {
+        impl crate::Timer for Timer {
+            const ALL: &'static [Self] = &[$(Self::$timer),+];
+
+            #[inline]
+            fn index(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+pub(crate) use timers;
 
 /// The request type of protocols without requests. It has no values: a protocol's `match` over its
 /// input needs no arm for it, and none is compiled.

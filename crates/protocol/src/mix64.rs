@@ -14,3 +14,9 @@ pub fn mix64(number: u64) -> u64 {
 pub fn fit(number: u64, bound: u64) -> u64 {
     ((u128::from(number) * u128::from(bound)) >> 64) as u64
 }
+
+/// Maps a random number evenly into the range from 0 to 1, without 1.
+#[inline]
+pub fn unit(number: u64) -> f64 {
+    (number >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+}

@@ -95,16 +95,7 @@ pub enum Message {
     },
 }
 
-impl crate::Message for Message {
-    const KINDS: &'static [&'static str] = &["election", "coordinator"];
-
-    fn kind(&self) -> usize {
-        match self {
-            Self::Election { .. } => 0,
-            Self::Coordinator { .. } => 1,
-        }
-    }
-}
+crate::kinds!(Election "election", Coordinator "coordinator");
 
 /// The one timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,13 +104,7 @@ pub enum Timer {
     Patience,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Patience];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Patience);
 
 /// One member of the ring.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -145,11 +130,6 @@ enum Phase {
 }
 
 impl ModifiedRing {
-    /// A member that has received nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn initiates(&self) -> bool {
         matches!(self.phase, Phase::Collecting { .. } | Phase::Announcing { .. })
     }
@@ -211,7 +191,7 @@ impl ModifiedRing {
 
     fn on_election(&mut self, call: Call, ids: Vec<Candidate>, io: &mut impl Io<Self>) {
         let me = io.me();
-        let went_round = ids.iter().any(|it| it.id == me.id) || is_alone(io);
+        let went_round = ids.iter().any(|it| it.id == me.id) || io.is_alone();
         if call.initiator.id == me.id {
             self.on_own_election(call, &ids, io);
         } else if went_round {
@@ -245,20 +225,20 @@ impl ModifiedRing {
     ) {
         let me = io.me();
         let reports = io.config().reports;
-        let went_round = ids.contains(&me.id) || is_alone(io);
+        let went_round = ids.contains(&me.id) || io.is_alone();
         let passed_me_over =
             reports == Reports::CheckedAgainstView && best.id != me.id && best < me;
         if call.initiator.id == me.id {
             self.on_own_coordinator(best, &ids, io);
         } else if went_round || passed_me_over {
             self.call(call.next_round(), io);
-        } else if reports.accepts(best, self.elected, io.view()) {
+        } else if reports.accepts(best, self.elected, &io.view()) {
             self.countersign(call, best, ids, io);
         } // else discarded: its initiator has to call again
     }
 
     fn on_own_coordinator(&mut self, best: Candidate, ids: &[MemberId], io: &mut impl Io<Self>) {
-        if ids.contains(&best.id) && io.config().reports.expects(best.id, io.view()) {
+        if ids.contains(&best.id) && io.config().reports.expects(best.id, &io.view()) {
             self.settle(best, io);
         } else {
             self.stand(self.next_round(), io);
@@ -299,8 +279,8 @@ impl ModifiedRing {
         let me = io.me();
         io.report(ElectionOutcome::Standing { round });
         self.phase = Phase::Collecting { round };
-        self.arm(io);
-        if is_alone(io) {
+        io.arm_if_any(Timer::Patience, io.config().election_timeout);
+        if io.is_alone() {
             self.settle(me, io);
             return;
         }
@@ -320,12 +300,12 @@ impl ModifiedRing {
 
     /// Starts the second lap.
     fn announce(&mut self, call: Call, best: Candidate, io: &mut impl Io<Self>) {
-        if is_alone(io) {
+        if io.is_alone() {
             self.stand(call.next_round(), io);
             return;
         }
         self.phase = Phase::Announcing { round: call.round };
-        self.arm(io);
+        io.arm_if_any(Timer::Patience, io.config().election_timeout);
         let ids = vec![io.me().id];
         pass_on(Message::Coordinator { call, best, ids }, io);
     }
@@ -359,24 +339,13 @@ impl ModifiedRing {
 
     fn wait(&mut self, round: u32, io: &mut impl Io<Self>) {
         self.phase = Phase::Awaiting { round };
-        self.arm(io);
+        io.arm_if_any(Timer::Patience, io.config().election_timeout);
     }
 
     fn vacate(&mut self, io: &mut impl Io<Self>) {
         self.elected = None;
         io.report(ElectionOutcome::Vacant);
     }
-
-    fn arm(&mut self, io: &mut impl Io<Self>) {
-        if let Some(election_timeout) = io.config().election_timeout {
-            io.arm(Timer::Patience, election_timeout);
-        }
-    }
-}
-
-fn is_alone(io: &impl Io<ModifiedRing>) -> bool {
-    let me = io.me().id;
-    io.view().successor(me).id == me
 }
 
 /// Sends to the successor, which is another member.

@@ -34,13 +34,13 @@ pub use strategy::{LastRound, Strategy};
 
 use rand_core::Rng;
 
+use crate::mix64::unit;
 use crate::{
     Candidate, Duration, ElectionOutcome, Input, Io, MemberId, Protocol, Simulated, View,
     ViewChange,
 };
 use filter::{DrawPurpose, Filter};
-use phase::Departed;
-use phase::{Decisions, Phase};
+use phase::{Decisions, Departed, Phase};
 use relay::Relay;
 
 /// The timers.
@@ -52,14 +52,7 @@ pub enum Timer {
     Check,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Phase, Self::Check];
-
-    #[inline]
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Phase, Check);
 
 /// Requests that the driver may submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,11 +89,6 @@ struct Submitted {
 }
 
 impl Probabilistic {
-    /// A member that has received nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The latest round that this member knows.
     #[inline]
     pub fn round(&self) -> RoundId {
@@ -455,7 +443,7 @@ impl Probabilistic {
     fn give_up(&mut self, would_recall: bool, io: &mut impl Io<Self>) {
         self.phase = Phase::GivenUp { would_recall };
         if let Some(again) = io.config().again {
-            let pause = again + io.config().hesitation.mul_f64(uniform(io));
+            let pause = again + io.config().hesitation.mul_f64(unit(io.rng().next_u64()));
             io.arm(Timer::Phase, pause);
         }
     }
@@ -513,7 +501,7 @@ impl Probabilistic {
     /// first message arrives: truncated exponential, as in [`Wake`](crate::announce::Wake).
     fn hesitate(&mut self, after: Duration, io: &mut impl Io<Self>) {
         let lambda = 1.0 + (self.size(io) as f64).ln();
-        let part = (uniform(io) * lambda.exp_m1()).ln_1p() / lambda;
+        let part = (unit(io.rng().next_u64()) * lambda.exp_m1()).ln_1p() / lambda;
         let pause = io.config().hesitation.mul_f64(part);
         io.arm(Timer::Phase, after + pause);
     }
@@ -549,9 +537,4 @@ impl Probabilistic {
             self.check_later(io);
         }
     }
-}
-
-/// A random number in [0, 1).
-fn uniform(io: &mut impl Io<Probabilistic>) -> f64 {
-    (io.rng().next_u64() >> 11) as f64 * 2f64.powi(-53)
 }

@@ -26,9 +26,9 @@ pub use known::{Acquaintance, Acquaintances};
 
 use rand_core::Rng;
 use serde::{Deserialize, Serialize};
+use tinyvec::ArrayVec;
 
-use crate::config::{ConfigError, require_some_time};
-use crate::inline_vec::InlineVec;
+use crate::config::{ConfigError, require, require_some_time};
 use crate::mix64::fit;
 use crate::{
     Candidate, Duration, Input, Instant, Io, MemberId, NoOutcome, Priority, Protocol, ViewChange,
@@ -63,14 +63,8 @@ impl Config {
     /// Names the option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         require_some_time("period", Some(self.period))?;
-        let (field, range) = match self {
-            Self { room: 0..=2, .. } => ("room", "3 or more"),
-            Self { exchanged, .. } if !(1..=MOST_EXCHANGED).contains(&(*exchanged).into()) => {
-                ("exchanged", "1 to 8")
-            }
-            Self { .. } => return Ok(()),
-        };
-        Err(ConfigError::OutOfRange { field, range })
+        require(self.room > 2, "room", "3 or more")?;
+        require((1..=MOST_EXCHANGED).contains(&self.exchanged.into()), "exchanged", "1 to 8")
     }
 
     /// The age at which an entry counts as that of a dead member. Every live member makes a new
@@ -85,13 +79,16 @@ impl Config {
 pub const MOST_EXCHANGED: usize = 8;
 
 /// An entry about a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The member, with its priority.
     pub candidate: Candidate,
     /// The time since the member itself reported this.
     pub age: Duration,
 }
+
+/// The entries in a message.
+pub type Entries = ArrayVec<[Entry; MOST_EXCHANGED]>;
 
 /// The messages of the shuffle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,28 +101,18 @@ pub enum Message {
         #[serde(alias = "merit")]
         priority: Priority,
         /// Some of the members that the sender knows.
-        entries: InlineVec<Entry, MOST_EXCHANGED>,
+        entries: Entries,
     },
     /// Answers an offer.
     Answer {
         /// The number of the offer.
         number: u32,
         /// Some of the members that the sender knows.
-        entries: InlineVec<Entry, MOST_EXCHANGED>,
+        entries: Entries,
     },
 }
 
-impl crate::Message for Message {
-    const KINDS: &'static [&'static str] = &["offer", "answer"];
-
-    #[inline]
-    fn kind(&self) -> usize {
-        match self {
-            Self::Offer { .. } => 0,
-            Self::Answer { .. } => 1,
-        }
-    }
-}
+crate::kinds!(Offer "offer", Answer "answer");
 
 /// The one timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,14 +121,7 @@ pub enum Timer {
     Period,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Period];
-
-    #[inline]
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Period);
 
 /// Requests that the driver may submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,7 +145,7 @@ pub struct Shuffle {
 struct Offered {
     to: MemberId,
     number: u32,
-    sent: InlineVec<MemberId, MOST_EXCHANGED>,
+    sent: ArrayVec<[MemberId; MOST_EXCHANGED]>,
 }
 
 impl Shuffle {
@@ -224,7 +204,7 @@ impl Shuffle {
                 let answer = self.pick(from, io);
                 io.unicast(from, Message::Answer { number, entries: answer });
                 let spare = answer.iter().map(|entry| entry.candidate.id);
-                self.take_in([sender].into_iter().chain(entries.iter()), spare, io);
+                self.take_in([sender].into_iter().chain(entries), spare, io);
             }
             Message::Answer { number, entries } => {
                 if let Some(offered) = self.offered
@@ -232,8 +212,8 @@ impl Shuffle {
                 {
                     self.offered = None;
                     self.known.freshen(from, io.now());
-                    let spare = [from].into_iter().chain(offered.sent.iter());
-                    self.take_in(entries.iter(), spare, io);
+                    let spare = [from].into_iter().chain(offered.sent);
+                    self.take_in(entries.into_iter(), spare, io);
                 } // else late, or a duplicate
             }
         }
@@ -267,7 +247,7 @@ impl Shuffle {
     }
 
     /// A random sample of the known members for `receiver`.
-    fn pick(&self, receiver: MemberId, io: &mut impl Io<Self>) -> InlineVec<Entry, MOST_EXCHANGED> {
+    fn pick(&self, receiver: MemberId, io: &mut impl Io<Self>) -> Entries {
         let most = usize::from(io.config().exchanged);
         let now = io.now();
         self.known.sample(receiver, most, now, io.rng())

@@ -52,61 +52,55 @@ pub trait Simulated: Protocol<Outcome: Nominating> {
 
 /// The part of an outcome that concerns nominations. The simulator keeps it for every member.
 pub trait Nominating {
-    /// Returns the number of the attempt that begins, if one does.
-    fn round(&self) -> Option<u32> {
+    /// The same conclusion as one of an election; `None` if it says nothing about a nominee.
+    fn election(&self) -> Option<ElectionOutcome> {
         None
+    }
+
+    /// Returns the number of the attempt that begins, if one does.
+    #[inline]
+    fn round(&self) -> Option<u32> {
+        match self.election()? {
+            ElectionOutcome::Standing { round } => Some(round),
+            _ => None,
+        }
     }
 
     /// Returns the new nominee, or `Some(None)` if the member no longer names any leader. Returns
     /// `None` if the nominee stays.
+    #[inline]
     fn nominee(&self) -> Option<Option<MemberId>> {
-        None
+        match self.election()? {
+            ElectionOutcome::Standing { .. } => None,
+            ElectionOutcome::Nominee(candidate) => Some(Some(candidate.id)),
+            ElectionOutcome::Vacant | ElectionOutcome::DuplicateIdentity => Some(None),
+        }
     }
 }
 
 impl Nominating for ElectionOutcome {
     #[inline]
-    fn round(&self) -> Option<u32> {
-        match *self {
-            Self::Standing { round } => Some(round),
-            Self::Nominee(_) | Self::Vacant | Self::DuplicateIdentity => None,
-        }
-    }
-
-    #[inline]
-    fn nominee(&self) -> Option<Option<MemberId>> {
-        match self {
-            Self::Standing { .. } => None,
-            Self::Nominee(candidate) => Some(Some(candidate.id)),
-            Self::Vacant | Self::DuplicateIdentity => Some(None),
-        }
+    fn election(&self) -> Option<ElectionOutcome> {
+        Some(*self)
     }
 }
 
 impl Nominating for DrawOutcome {
     #[inline]
-    fn round(&self) -> Option<u32> {
-        match *self {
-            Self::Standing { round } => Some(round),
-            Self::Nominee(_) | Self::Vacant | Self::Fault(_) => None,
-        }
-    }
-
-    #[inline]
-    fn nominee(&self) -> Option<Option<MemberId>> {
-        match self {
-            Self::Standing { .. } => None,
-            Self::Nominee(candidate) => Some(Some(candidate.id)),
-            Self::Vacant | Self::Fault(_) => Some(None),
-        }
+    fn election(&self) -> Option<ElectionOutcome> {
+        Some(match *self {
+            Self::Standing { round } => ElectionOutcome::Standing { round },
+            Self::Nominee(candidate) => ElectionOutcome::Nominee(candidate),
+            Self::Vacant | Self::Fault(_) => ElectionOutcome::Vacant,
+        })
     }
 }
 
 impl Nominating for CouncilOutcome {
     #[inline]
-    fn round(&self) -> Option<u32> {
+    fn election(&self) -> Option<ElectionOutcome> {
         match *self {
-            Self::Standing { round } => Some(round),
+            Self::Standing { round } => Some(ElectionOutcome::Standing { round }),
             Self::Council(_) => None,
         }
     }

@@ -9,7 +9,7 @@
 //!           itself too
 //! Messages  announcement, to every member
 
-use crate::announce::{Claim, Message, Wake};
+use crate::announce::{Message, Wake};
 use crate::config::ConfigError;
 use crate::{Candidate, Duration, ElectionOutcome, Input, Io, NoRequest, Protocol, Simulated};
 
@@ -39,13 +39,7 @@ pub enum Timer {
     Suppress,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Suppress];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Suppress);
 
 /// One member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,13 +54,6 @@ enum Phase {
     Waiting,
     /// Has received an announcement, or has made one.
     Done,
-}
-
-impl Suppression {
-    /// A member that has received nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
 }
 
 impl Protocol for Suppression {
@@ -90,13 +77,7 @@ impl Protocol for Suppression {
             }
             (Input::Timer(Timer::Suppress), Phase::Waiting) => {
                 io.report(ElectionOutcome::Nominee(io.me()));
-                let claim = Claim {
-                    candidate: io.me(),
-                    incarnation: 1,
-                    established: false,
-                    follower_count: 0,
-                };
-                io.multicast(Message::Announcement { claim, beat: 1, byes: 0 });
+                io.multicast(Message::plain(io.me(), 1));
                 self.phase = Phase::Done;
             }
             (

@@ -5,6 +5,7 @@ use std::ops::{Add, Mul, Sub};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// A moment on a member's clock.
 #[derive(
@@ -168,22 +169,13 @@ impl FromStr for Duration {
 }
 
 /// The error for a text that is not a duration.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "`{text}` is not a duration: write a number and a unit (ns, us, ms, s, m, h), as in 250ms, up to 876000h"
+)]
 pub struct DurationError {
     text: String,
 }
-
-impl fmt::Display for DurationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` is not a duration: write a number and a unit (ns, us, ms, s, m, h), as in 250ms, up to 876000h",
-            self.text
-        )
-    }
-}
-
-impl std::error::Error for DurationError {}
 
 #[cfg(test)]
 mod tests {

@@ -130,7 +130,8 @@ impl View for Roster {
     }
 }
 
-impl<V: View> View for &V {
+// None of the provided methods, as `Roster` has none of its own.
+impl View for &Roster {
     fn len(&self) -> usize {
         (**self).len()
     }
@@ -145,22 +146,6 @@ impl<V: View> View for &V {
 
     fn candidates(&self) -> impl Iterator<Item = Candidate> {
         (**self).candidates()
-    }
-
-    fn best(&self) -> Candidate {
-        (**self).best()
-    }
-
-    fn picked(&self, pick: impl Fn(MemberId) -> bool) -> impl Iterator<Item = Candidate> {
-        (**self).picked(pick)
-    }
-
-    fn has_fewer_than(&self, count: u64) -> bool {
-        (**self).has_fewer_than(count)
-    }
-
-    fn other(&self, me: MemberId, number: u64) -> Option<Candidate> {
-        (**self).other(me, number)
     }
 }
 

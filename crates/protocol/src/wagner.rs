@@ -101,11 +101,10 @@ impl Config {
     /// For members that do not trust each other.
     pub const fn field(respond_within: Duration) -> Self {
         Self {
-            ring: Ring::BothWays,
-            selection: Selection::Proportional,
             compare: Compare::NonStrict,
             stall_limit: Some(Self::USUAL_STALL_LIMIT),
             respond_within: Some(respond_within),
+            ..Self::paper()
         }
     }
 
@@ -162,13 +161,7 @@ pub enum Timer {
     ResponseDue,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::ResponseDue];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(ResponseDue);
 
 /// One member of the ring, for one draw.
 #[derive(Debug, Clone, Default)]
@@ -241,10 +234,8 @@ impl Protocol for Wagner {
 // Handlers: one per input. They decide; the transitions below act.
 impl Wagner {
     fn on_start(&mut self, io: &mut impl Io<Self>) {
-        match &self.phase {
-            Phase::Idle => self.begin(io),
-            // One draw each, whatever its result.
-            Phase::Drawing(_) | Phase::Elected(..) | Phase::Failed(..) => {}
+        if matches!(self.phase, Phase::Idle) {
+            self.begin(io);
         }
     }
 
@@ -291,9 +282,8 @@ impl Wagner {
     }
 
     fn on_leave(&mut self, io: &mut impl Io<Self>) {
-        match self.phase {
-            Phase::Drawing(_) => self.fail(FaultCause::Withdrawn, io),
-            Phase::Idle | Phase::Elected(..) | Phase::Failed(..) => {}
+        if matches!(self.phase, Phase::Drawing(_)) {
+            self.fail(FaultCause::Withdrawn, io);
         }
     }
 }
@@ -304,7 +294,7 @@ impl Wagner {
     /// Joins the draw. On a ring that is too small to hold members to their flips there is no draw.
     fn begin(&mut self, io: &mut impl Io<Self>) {
         let &Config { ring, selection, .. } = io.config();
-        let Some(mut draw) = Draw::of(io.me(), io.view(), ring, selection) else {
+        let Some(mut draw) = Draw::of(io.me(), &io.view(), ring, selection) else {
             io.report(DrawOutcome::Vacant);
             return;
         };
@@ -312,7 +302,7 @@ impl Wagner {
         let begun = draw.begin_round(io);
         self.phase = Phase::Drawing(Box::new(draw));
         match begun {
-            Ok(()) => self.await_answer(io),
+            Ok(()) => io.arm_if_any(Timer::ResponseDue, io.config().respond_within),
             Err(cause) => self.fail(cause, io),
         }
     }
@@ -326,13 +316,13 @@ impl Wagner {
         };
         draw.send_due(io);
         if !draw.basic.is_over() {
-            self.await_answer(io);
+            io.arm_if_any(Timer::ResponseDue, io.config().respond_within);
             return;
         }
         let &Config { compare, stall_limit, .. } = io.config();
         match draw.conclude(compare, stall_limit) {
             Ok(Next::Round) => match draw.begin_round(io) {
-                Ok(()) => self.await_answer(io),
+                Ok(()) => io.arm_if_any(Timer::ResponseDue, io.config().respond_within),
                 Err(cause) => self.fail(cause, io),
             },
             Ok(Next::Elected(place)) => self.settle(place, io),
@@ -379,22 +369,10 @@ impl Wagner {
         self.phase = Phase::Failed(draw, fault);
         io.report(DrawOutcome::Fault(fault));
     }
-
-    #[inline]
-    fn await_answer(&mut self, io: &mut impl Io<Self>) {
-        if let Some(limit) = io.config().respond_within {
-            io.arm(Timer::ResponseDue, limit);
-        }
-    }
 }
 
 /// Queries for the driver of a member.
 impl Wagner {
-    /// A member that has not begun.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The progress of the draw, once it has begun.
     pub fn progress(&self) -> Option<&Leader> {
         self.draw().map(|draw| &draw.leader)
@@ -439,7 +417,7 @@ impl Wagner {
 
 impl Draw {
     /// The part of `me` on the ring that `view` shows; `None` on a ring that is too small.
-    fn of(me: Candidate, view: impl View, ring: Ring, selection: Selection) -> Option<Self> {
+    fn of(me: Candidate, view: &impl View, ring: Ring, selection: Selection) -> Option<Self> {
         let members = u32::try_from(view.len()).unwrap_or(u32::MAX);
         if members < ring.fewest() {
             return None;

@@ -39,7 +39,7 @@ pub fn announce_listen(
     limit: Instant,
 ) -> Watch {
     let expected = Expected::Member(members - 1);
-    let make = |_: Boot<AnnounceListen>| AnnounceListen::new();
+    let make = |_: Boot<AnnounceListen>| AnnounceListen::default();
     let world = all_start(members, None, config, expected, network, seeds, make);
     until_heard(world, config.announce, limit)
 }
@@ -51,7 +51,7 @@ pub fn suppression(
     network: Network,
     seeds: Seeds,
 ) -> Watch {
-    let make = |_: Boot<Suppression>| Suppression::new();
+    let make = |_: Boot<Suppression>| Suppression::default();
     let expected = Expected::FirstAnnouncer;
     let mut world = all_start(members, None, config, expected, network, seeds, make);
     world.run_until(Instant(u64::MAX - 1));
@@ -70,7 +70,7 @@ fn until_heard<P: Simulated<Message = Message, Outcome = ElectionOutcome>>(
     limit: Instant,
 ) -> Watch {
     // Events after convergence are not counted, so the overshoot of a step has no effect.
-    while world.trace().hearing().convergence().is_none() && world.now() < limit {
+    while world.trace().hearing.convergence.is_none() && world.now() < limit {
         let end = limit.min(world.now() + stretch);
         if world.run_until(end) == Halt::Quiet {
             break;
@@ -133,7 +133,7 @@ pub fn reestablishment(
     let expected = Expected::Member(count - 1);
     let mut world = all_start(count, late, config, expected, network, seeds, announcer);
     world.run_until(Instant(at.0.saturating_sub(1)));
-    if world.trace().agreement().disagreed_since().is_some() {
+    if world.trace().agreement.disagreed_since.is_some() {
         return None;
     }
     let leader = world.nominee(0).or(world.nominee(1)).map(|(id, _)| id);
@@ -150,7 +150,7 @@ pub fn reestablishment(
         world.trace_mut().left(leader, at);
     }
     world.run_until(limit);
-    let spans = world.trace().agreement().disagreements();
+    let spans = &world.trace().agreement.disagreements;
     let upset = spans.iter().find(|(_, end)| *end > at)?;
     Some(upset.1 - at)
 }

@@ -1,5 +1,6 @@
 //! Layouts of the classic elections: priorities and initiators.
 
+use hustings_protocol::mix64::fit;
 use hustings_protocol::{Instant, Priority};
 pub use hustings_theory::bully::{Best, Initiator as BullyInitiator};
 use rand_core::Rng;
@@ -156,7 +157,8 @@ pub fn bully(
         BullyInitiator::Lowest => Who::one(0),
         BullyInitiator::SecondHighest => Who::one(members.saturating_sub(2)),
         BullyInitiator::Random => {
-            Who::one(below(u64::from(live.max(1)), &mut seeds.rng(Stream::Layout)) as u32)
+            let number = seeds.rng(Stream::Layout).next_u64();
+            Who::one(fit(number, live.max(1).into()) as u32)
         }
         BullyInitiator::All => Who::All,
     };
@@ -167,12 +169,7 @@ pub fn bully(
 /// Moves `count` random elements, in random order, to the front.
 fn shuffle<T>(items: &mut [T], count: usize, rng: &mut impl Rng) {
     for at in 0..count.min(items.len()) {
-        let other = at + below((items.len() - at) as u64, rng) as usize;
+        let other = at + fit(rng.next_u64(), (items.len() - at) as u64) as usize;
         items.swap(at, other);
     }
-}
-
-/// A number below `bound`, each equally likely to within 2^-32.
-fn below(bound: u64, rng: &mut impl Rng) -> u64 {
-    ((u128::from(rng.next_u64()) * u128::from(bound)) >> 64) as u64
 }

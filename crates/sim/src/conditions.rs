@@ -3,7 +3,7 @@
 use hustings_protocol::{Duration, Instant};
 use rand_core::Rng;
 
-use crate::{Delay, Detection, Network, Scenario, Seeds, Stream, Verb, Who};
+use crate::{Delay, Detection, Network, Seeds, Stream, Verb, Who};
 
 /// The conditions of an election.
 #[derive(Debug, Clone, Copy)]
@@ -58,10 +58,10 @@ pub(crate) fn crashes(
     round: Duration,
     until: Instant,
     seeds: Seeds,
-) -> Scenario {
-    let mut scenario = Scenario::default();
+) -> Vec<(Instant, Verb)> {
+    let mut crashes = Vec::new();
     if probability <= 0.0 || round == Duration::ZERO {
-        return scenario;
+        return crashes;
     }
     let mut rng = seeds.rng(Stream::Faults);
     let mut uniform = || ((rng.next_u64() >> 11) + 1) as f64 * 2f64.powi(-53);
@@ -70,10 +70,10 @@ pub(crate) fn crashes(
         let survived = (uniform().ln() / (-probability).ln_1p()).floor();
         let at = Duration::from_secs_f64((survived + uniform()) * round.as_secs_f64());
         if Instant::START + at <= until {
-            scenario.push(Instant::START + at, Verb::Kill(Who::one(member)));
+            crashes.push((Instant::START + at, Verb::Kill(Who::one(member))));
         }
     }
-    scenario
+    crashes
 }
 
 #[cfg(test)]
@@ -85,16 +85,16 @@ mod tests {
     #[test]
     fn the_stated_share_crashes_in_each_round() {
         let round = Duration::from_secs(1);
-        let scenario = crashes(100_000, 0.1, round, Instant(2_000_000_000), Seeds::new(3, 0));
-        let first = scenario.lines().iter().filter(|(at, _)| at.0 <= 1_000_000_000).count() as f64;
-        let second = scenario.lines().len() as f64 - first;
+        let crashed = crashes(100_000, 0.1, round, Instant(2_000_000_000), Seeds::new(3, 0));
+        let first = crashed.iter().filter(|(at, _)| at.0 <= 1_000_000_000).count() as f64;
+        let second = crashed.len() as f64 - first;
         // Means 10,000 and 9,000; standard deviations below 95.
         assert!((first - 10_000.0).abs() < 430.0, "{first}");
         assert!((second - 9_000.0).abs() < 430.0, "{second}");
         // Uniform in the round: mean 0.5 s, standard error 0.29 / sqrt(10,000).
-        let times = scenario.lines().iter().map(|(at, _)| at.as_secs_f64());
+        let times = crashed.iter().map(|(at, _)| at.as_secs_f64());
         let mean = times.filter(|&at| at <= 1.0).sum::<f64>() / first;
         assert!((mean - 0.5).abs() < 0.013, "{mean}");
-        assert_eq!(crashes(10, 0.0, round, Instant(1), Seeds::new(3, 0)).lines().len(), 0);
+        assert_eq!(crashes(10, 0.0, round, Instant(1), Seeds::new(3, 0)).len(), 0);
     }
 }

@@ -18,24 +18,16 @@ pub enum Expected {
 /// A trace that keeps only the metrics of the announce family.
 #[derive(Debug, Clone)]
 pub struct Watch {
-    hearing: Hearing,
-    agreement: Agreement,
+    /// The members' reception of the leader's announcements.
+    pub hearing: Hearing,
+    /// The agreement between members.
+    pub agreement: Agreement,
 }
 
 impl Watch {
     /// A trace of `members`, all up.
     pub fn new(members: u32, expected: Expected) -> Self {
         Self { hearing: Hearing::new(members, expected), agreement: Agreement::new(members) }
-    }
-
-    /// The members' reception of the leader's announcements.
-    pub fn hearing(&self) -> &Hearing {
-        &self.hearing
-    }
-
-    /// The agreement between members.
-    pub fn agreement(&self) -> &Agreement {
-        &self.agreement
     }
 
     /// Records that `member` is gone: its opinion no longer counts, and it is no valid leader.
@@ -68,7 +60,7 @@ impl<P: Protocol<Message = Message, Outcome = ElectionOutcome>> Trace<P> for Wat
 }
 
 /// The members' reception of the leader's announcements.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Hearing {
     leader: Option<u32>,
     /// The time of every announcement, by any sender.
@@ -76,8 +68,10 @@ pub struct Hearing {
     /// The time of each of the leader's announcements since it last came up, by number less one.
     beats: Vec<Instant>,
     has_spoken: Vec<bool>,
-    first_round_messages: u64,
-    first_round_ended: Instant,
+    /// The number of members that announced themselves at their wake-up.
+    pub first_round_messages: u64,
+    /// The time of the last such announcement.
+    pub first_round_ended: Instant,
     has_heard: Vec<bool>,
     /// The number of members that have not heard the leader.
     deaf: u32,
@@ -86,7 +80,8 @@ pub struct Hearing {
     most_beats_needed: u32,
     /// The latest time of an announcement by which a member heard of the leader first.
     last_needed: Instant,
-    converged: Option<Convergence>,
+    /// The cost until all members had heard the leader; `None` before that.
+    pub convergence: Option<Convergence>,
 }
 
 /// The cost until all members had heard the leader.
@@ -104,6 +99,10 @@ pub struct Convergence {
     pub rounds: u32,
     /// The mean number of the leader's announcements until a member heard one.
     pub avg_rounds: f64,
+    /// The number of members that had announced themselves at their wake-up.
+    pub first_round_messages: u64,
+    /// The time of the last such announcement.
+    pub first_round_ended: Instant,
 }
 
 impl Hearing {
@@ -113,23 +112,11 @@ impl Hearing {
                 Expected::Member(member) => Some(member),
                 Expected::FirstAnnouncer => None,
             },
-            sent: Vec::new(),
-            beats: Vec::new(),
-            first_round_messages: 0,
-            first_round_ended: Instant::START,
             has_spoken: vec![false; members as usize],
             has_heard: vec![false; members as usize],
             deaf: members.saturating_sub(1),
-            beats_needed: 0,
-            most_beats_needed: 0,
-            last_needed: Instant::START,
-            converged: None,
+            ..Self::default()
         }
-    }
-
-    /// The cost until all members had heard the leader; `None` before that.
-    pub fn convergence(&self) -> Option<Convergence> {
-        self.converged
     }
 
     /// The number of announcements sent.
@@ -140,16 +127,6 @@ impl Hearing {
     /// The time of the last announcement.
     pub fn last_sent(&self) -> Option<Instant> {
         self.sent.last().copied()
-    }
-
-    /// The number of members that announced themselves at their wake-up.
-    pub fn first_round_messages(&self) -> u64 {
-        self.first_round_messages
-    }
-
-    /// The time of the last such announcement.
-    pub fn first_round_ended(&self) -> Instant {
-        self.first_round_ended
     }
 
     #[inline]
@@ -185,16 +162,17 @@ impl Hearing {
     }
 
     fn converge(&mut self, at: Instant) {
-        let rounds = self.most_beats_needed;
         let tmax = self.last_needed;
         let receivers = self.has_heard.len() as f64 - 1.0;
-        self.converged = Some(Convergence {
+        self.convergence = Some(Convergence {
             tmax,
             delay: at,
             messages: self.messages(),
             messages_by_tmax: self.sent.partition_point(|sent| *sent <= tmax) as u64,
-            rounds,
+            rounds: self.most_beats_needed,
             avg_rounds: self.beats_needed as f64 / receivers,
+            first_round_messages: self.first_round_messages,
+            first_round_ended: self.first_round_ended,
         });
     }
 }
@@ -212,10 +190,11 @@ pub struct Agreement {
     /// The number of live members that have the same nominee as `first_up`.
     like_first: u32,
     /// The start of the present disagreement, if there is one.
-    disagreed_since: Option<Instant>,
+    pub disagreed_since: Option<Instant>,
     /// The past disagreements.
-    disagreements: Vec<(Instant, Instant)>,
-    changes: u64,
+    pub disagreements: Vec<(Instant, Instant)>,
+    /// The number of changes of any member's nominee, including to and from none.
+    pub changes: u64,
 }
 
 impl Agreement {
@@ -230,21 +209,6 @@ impl Agreement {
             disagreements: Vec::new(),
             changes: 0,
         }
-    }
-
-    /// The start of the present disagreement, if there is one.
-    pub fn disagreed_since(&self) -> Option<Instant> {
-        self.disagreed_since
-    }
-
-    /// The past disagreements.
-    pub fn disagreements(&self) -> &[(Instant, Instant)] {
-        &self.disagreements
-    }
-
-    /// The number of changes of any member's nominee, including to and from none.
-    pub fn changes(&self) -> u64 {
-        self.changes
     }
 
     /// The total duration of disagreement between `from` and `to`.
@@ -340,8 +304,8 @@ mod tests {
         // The leader restarts, and counts from one again.
         hearing.sent(2, 1, Instant(100));
         hearing.heard(2, 0, 1, Instant(105));
-        let end = hearing.convergence().expect("both have heard it");
+        let end = hearing.convergence.expect("both have heard it");
         assert_eq!((end.tmax, end.delay), (Instant(100), Instant(105)));
-        assert_eq!((end.messages, hearing.first_round_messages()), (3, 1));
+        assert_eq!((end.messages, hearing.first_round_messages), (3, 1));
     }
 }

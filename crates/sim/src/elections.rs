@@ -51,7 +51,7 @@ pub trait Election: Copy + Send + Sync + 'static {
     /// The observer of a run.
     type Observer: Observer<Self::Protocol>;
     /// The failure detection that the protocol's source assumes.
-    const DETECTION: Detection;
+    const DETECTION: Detection = Detection::Never;
 
     /// Returns the size and the time scales.
     fn extent(&self) -> Extent;

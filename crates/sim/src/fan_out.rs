@@ -183,7 +183,7 @@ mod tests {
         };
         let config =
             Config { key: seed, recall: Recall::All, ..Config::paper(members.into(), hop) };
-        let make = |_| Probabilistic::new();
+        let make = |_| Probabilistic::default();
         let mut world = World::traced(setup, config, Seeds::new(seed, 0), trace, make);
         for member in [3, 63, 64, 149] {
             let at = Instant::START + hop * u64::from(member / 5);

@@ -33,7 +33,7 @@
 //!     detection: Detection::Never,
 //!     view: 1.0,
 //! };
-//! let mut world = World::new(setup, Config::paper(delay), seeds, |_| Bully::new());
+//! let mut world = World::new(setup, Config::paper(delay), seeds, |_| Bully::default());
 //! world.follow(&scenario);
 //! let halt = world.run_until(Instant::START + Duration::from_secs(60));
 //! let summary = Summary::of(&world, halt);

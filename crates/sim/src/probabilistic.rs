@@ -5,6 +5,7 @@ mod count;
 
 pub use count::Sizes;
 
+use hustings_protocol::mix64::unit;
 use hustings_protocol::probabilistic::{
     Config, GroupSize, Message, Probabilistic, Recall, Request,
 };
@@ -110,7 +111,7 @@ pub fn elect_traced<T: Trace<Probabilistic>>(
     trace: T,
     goes_on: impl Fn() -> bool,
 ) -> (ProbabilisticRun, T, Scratch<Probabilistic>) {
-    let make = |_| Probabilistic::new();
+    let make = |_| Probabilistic::default();
     elect_by(trial, seeds, scratch, trace, make, goes_on)
 }
 
@@ -245,8 +246,8 @@ impl<'a, P: Elector, T: Trace<P>> RunningElection<'a, P, T> {
         self.end = at + length;
         self.elapsed = self.elapsed + self.trial.config.spread + length;
         for member in 0..self.trial.members {
-            if uniform(&mut self.chance) < self.trial.crash && self.world.is_up(member) {
-                let at = at + length.mul_f64(uniform(&mut self.chance));
+            if unit(self.chance.next_u64()) < self.trial.crash && self.world.is_up(member) {
+                let at = at + length.mul_f64(unit(self.chance.next_u64()));
                 self.world.schedule(at, Verb::Kill(Who::one(member)));
             }
         }
@@ -316,11 +317,6 @@ impl<'a, P: Elector, T: Trace<P>> RunningElection<'a, P, T> {
         let strong = up > 0 && votes == up && self.world.is_up(leader);
         (strong, f64::from(votes) / f64::from(up.max(1)))
     }
-}
-
-/// A number in [0, 1).
-fn uniform(rng: &mut impl Rng) -> f64 {
-    (rng.next_u64() >> 11) as f64 * 2f64.powi(-53)
 }
 
 #[cfg(test)]

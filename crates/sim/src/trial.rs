@@ -231,9 +231,9 @@ impl<E: Election> Trial<E> {
         let Extent { members, round, .. } = self.election.extent();
         let crash = self.conditions.crash;
         let crashes = conditions::crashes(members, crash, round, self.limit, seeds);
-        let crashes = crashes.lines().iter().cloned();
         let churn_events = self.election.churn().events(self.limit, seeds).into_iter();
         let mut faults_in_order: Vec<(Instant, RandomFault)> = crashes
+            .into_iter()
             .map(|(at, verb)| (at, RandomFault::Crash(verb)))
             .chain(churn_events.map(|(at, event)| (at, RandomFault::ChurnEvent(event))))
             .collect();

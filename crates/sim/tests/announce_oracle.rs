@@ -114,23 +114,23 @@ fn convergence(algorithm: &str, params: &Value) -> BTreeMap<&'static str, Sample
 
 /// The metrics of a run that ended when all had heard the leader.
 fn heard(watch: &Watch) -> Vec<(&'static str, f64)> {
-    let hearing = watch.hearing();
-    let end = hearing.convergence().expect("all hear the leader at last");
+    let hearing = &watch.hearing;
+    let end = hearing.convergence.expect("all hear the leader at last");
     vec![
         ("t_max", end.tmax.as_secs_f64()),
         ("num_msgs", end.messages as f64),
         ("num_msgs_tmax", end.messages_by_tmax as f64),
         ("rounds", f64::from(end.rounds)),
         ("avg_rounds", end.avg_rounds),
-        ("first_msgs", hearing.first_round_messages() as f64),
-        ("first_tmax", hearing.first_round_ended().as_secs_f64()),
+        ("first_msgs", hearing.first_round_messages as f64),
+        ("first_tmax", hearing.first_round_ended.as_secs_f64()),
     ]
 }
 
 /// The metrics of a run of suppression.
 fn suppressed(watch: &Watch) -> Vec<(&'static str, f64)> {
-    let last = watch.hearing().last_sent().expect("a member sends");
-    vec![("t_max", last.as_secs_f64()), ("num_msgs", watch.hearing().messages() as f64)]
+    let last = watch.hearing.last_sent().expect("a member sends");
+    vec![("t_max", last.as_secs_f64()), ("num_msgs", watch.hearing.messages() as f64)]
 }
 
 fn reestablishment(point: &Value) -> BTreeMap<&'static str, Sample> {
@@ -205,7 +205,7 @@ fn false_departure(
     let mut world = World::traced(setup, config, seeds, watch, make);
     world.schedule(Instant::START, Verb::Start(Who::All));
     world.run_until(limit);
-    let spans = world.trace().agreement().disagreements();
+    let spans = &world.trace().agreement.disagreements;
     let missed = spans.iter().find(|(begin, _)| *begin > at)?;
     Some(missed.1 - missed.0)
 }

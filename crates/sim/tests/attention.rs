@@ -40,9 +40,9 @@ fn run<P: Simulated<Message = Message, Outcome = ElectionOutcome> + 'static>(
     world.schedule(Instant::START, Verb::Start(Who::All));
     world.run_until(Instant::START + SECOND * 30);
     let delivered = world.tally().delivered;
-    let hearing = world.trace().hearing();
-    let changes = world.trace().agreement().changes();
-    (hearing.convergence(), hearing.messages(), changes, delivered)
+    let hearing = &world.trace().hearing;
+    let changes = world.trace().agreement.changes;
+    (hearing.convergence, hearing.messages(), changes, delivered)
 }
 
 /// Asserts that skipping changes no result, and skips something. A member that no longer takes
@@ -84,9 +84,11 @@ fn elections_are_the_same() {
 #[test]
 fn baselines_are_the_same() {
     let sup = suppression::Config { suppress: SECOND, wake: Wake::Uniform };
-    assert_alike(sup, None, |_: Boot<Suppression>| Suppression::new());
+    assert_alike(sup, None, |_: Boot<Suppression>| Suppression::default());
     let al = announce_listen::Config { announce: SECOND, listen: None };
-    assert_alike(al, Some(Expected::Member(29)), |_: Boot<AnnounceListen>| AnnounceListen::new());
+    assert_alike(al, Some(Expected::Member(29)), |_: Boot<AnnounceListen>| {
+        AnnounceListen::default()
+    });
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn r1_ring_one_caller_costs_2n_to_3n_minus_1_messages() {
         let mut costs = Vec::new();
         for caller in 0..members {
             let setup = group(ranked(members), ChangRoberts::DETECTION);
-            let make = |_: Boot<ChangRoberts>| ChangRoberts::new();
+            let make = |_: Boot<ChangRoberts>| ChangRoberts::default();
             let mut world = World::new(setup, ChangRoberts::paper(), Seeds::new(0, 0), make);
             world.start(caller);
             world.run_until(units(FOR_EVER));

@@ -137,6 +137,11 @@ impl AnnounceModel {
         }
     }
 
+    /// The first announcement of the two algorithms whose changes of leader have a closed form.
+    fn first_of_le_a_or_s(&self, algorithm: Variant) -> Option<f64> {
+        matches!(algorithm, Variant::LeA | Variant::LeS).then(|| self.first_announcement(algorithm))
+    }
+
     /// The loss if it is the same for one receiver and for all. With a single receiver there is no
     /// difference, so two processes with uncorrelated loss behave as with correlated loss.
     fn shared_loss(&self) -> Option<f64> {

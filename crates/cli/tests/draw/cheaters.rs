@@ -40,7 +40,7 @@ async fn draw(members: usize, options: &str, cheaters: Segment) -> Drawn {
                     Cheater::new(place as u32, members as u32, table.ring.config, segment);
                 others.push(table.seat(place, cheater));
             }
-            false => honest.push(table.seat(place, Wagner::new())),
+            false => honest.push(table.seat(place, Wagner::default())),
         }
     }
     let honest = conclusions(honest).await;
@@ -261,7 +261,7 @@ async fn member_that_is_silent_when_it_loses_wins_all_completed_draws() {
     for _ in 0..20 {
         let mut table = Table::lay(4, "respond_within = \"2s\"").await;
         let silent = table.seat(SEAT as usize, Aborter::default());
-        let others = [0, 1, 3].map(|place| table.seat(place, Wagner::new()));
+        let others = [0, 1, 3].map(|place| table.seat(place, Wagner::default()));
         let honest = conclusions(others).await;
         silent.abort();
         let leaders: Vec<_> = honest.iter().map(|it| it.leader.as_deref()).collect();

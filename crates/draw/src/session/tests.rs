@@ -50,7 +50,7 @@ async fn sit(table: &Table, place: usize, listener: tokio::net::TcpListener) -> 
         panic!("the draw has begun without m{place}");
     };
     let randomness = Box::new(os_randomness);
-    let ring_driver = RingDriver::new(Wagner::new(), &ends.ring, ends.place, randomness);
+    let ring_driver = RingDriver::new(Wagner::default(), &ends.ring, ends.place, randomness);
     let transcript = Transcript::create(&participant.transcript).unwrap();
     let session = Session::new(ends, gathered, ring_driver, transcript, connect.herald());
     (session, status)
@@ -80,7 +80,7 @@ fn elected(leader: u32, messages: u64) -> Verdict {
 #[tokio::test]
 async fn member_that_signs_several_results_is_convicted_without_harm() {
     let mut table = Table::lay(4, PATIENT).await;
-    let honest: Vec<_> = (0..3).map(|it| table.seat(it, Wagner::new())).collect();
+    let honest: Vec<_> = (0..3).map(|it| table.seat(it, Wagner::default())).collect();
     let listener = table.listeners[3].take().unwrap();
     let (session, status) = sit(&table, 3, listener).await;
     for messages in 1..4 {
@@ -265,7 +265,7 @@ async fn told_while_it_lasts(direction: &str) {
         tokio::spawn(
             async move { participant.draw(listener, &status, std::future::pending()).await },
         );
-    let others = [1, 2].map(|it| table.seat(it, Wagner::new()));
+    let others = [1, 2].map(|it| table.seat(it, Wagner::default()));
     // m3 is present and sends nothing, so that the first round does not end.
     let listener = table.listeners[3].take().unwrap();
     let silent = sit(&table, 3, listener).await;
@@ -365,7 +365,7 @@ async fn member_killed_after_signing_has_a_usable_transcript() {
 #[tokio::test]
 async fn disk_failure_is_a_fault_reported_to_all_at_once() {
     let mut table = Table::lay(4, PATIENT).await;
-    let honest: Vec<_> = (0..3).map(|it| table.seat(it, Wagner::new())).collect();
+    let honest: Vec<_> = (0..3).map(|it| table.seat(it, Wagner::default())).collect();
     let listener = table.listeners[3].take().unwrap();
     let (mut session, status) = sit(&table, 3, listener).await;
     session.transcript.fill_disk();
@@ -400,7 +400,7 @@ async fn late_disk_failure_does_not_deny_a_result() {
 /// true if m0 keeps the link.
 async fn is_taken_to_be_there(spoil: fn(&mut Seating), forge: fn(&mut Attestation)) -> bool {
     let mut table = Table::lay(4, "").await;
-    let task = table.seat(0, Wagner::new());
+    let task = table.seat(0, Wagner::default());
     let ends = ends(&table, 3);
     let stream = TcpStream::connect(&table.ring.members[0].address).await;
     let mut link = Link::open(stream.unwrap(), Side::Right, &ends).await.unwrap();
@@ -431,7 +431,7 @@ async fn attestation_with_wrong_link_place_or_key_is_refused() {
 #[tokio::test]
 async fn member_that_loses_its_link_as_others_begin_learns_it_at_once() {
     let mut table = Table::lay(4, "respond_within = \"1s\"").await;
-    let early: Vec<_> = [0, 2].map(|it| table.seat(it, Wagner::new())).into();
+    let early: Vec<_> = [0, 2].map(|it| table.seat(it, Wagner::default())).into();
     let (participant, listener) = (table.participant(1), table.listeners[1].take().unwrap());
     let status = participant.status();
     let mut told = status.subscribe();

@@ -40,7 +40,7 @@ fn replay<'r>(ring: &'r Ring, reading: &Reading) -> Result<Replay<'r>, String> {
     let mut replay = Replay {
         ring,
         place: reading.place,
-        ring_driver: RingDriver::new(Wagner::new(), ring, reading.place, recorded),
+        ring_driver: RingDriver::new(Wagner::default(), ring, reading.place, recorded),
         due: VecDeque::new(),
         sent_left: 0,
         verdict: None,

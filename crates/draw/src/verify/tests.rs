@@ -20,7 +20,7 @@ use crate::transcript::{Chain, Entry};
 /// Holds an honest draw of four.
 pub(super) async fn drawn() -> Table {
     let mut table = Table::lay(4, "").await;
-    let seats: Vec<_> = (0..4).map(|place| table.seat(place, Wagner::new())).collect();
+    let seats: Vec<_> = (0..4).map(|place| table.seat(place, Wagner::default())).collect();
     leader(&conclusions(seats).await);
     table
 }

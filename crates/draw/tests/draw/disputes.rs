@@ -10,7 +10,7 @@ use crate::table::{Table, conclusions, leader};
 
 async fn drawn() -> Table {
     let mut table = Table::lay(4, "").await;
-    let seats: Vec<_> = (0..4).map(|place| table.seat(place, Wagner::new())).collect();
+    let seats: Vec<_> = (0..4).map(|place| table.seat(place, Wagner::default())).collect();
     leader(&conclusions(seats).await);
     table
 }
@@ -151,7 +151,7 @@ async fn drawn_twice() -> (Table, Vec<Vec<u8>>) {
         let address = &table.ring.members[place].address;
         table.listeners[place] = Some(tokio::net::TcpListener::bind(address).await.unwrap());
     }
-    let seats: Vec<_> = (0..4).map(|place| table.seat(place, Wagner::new())).collect();
+    let seats: Vec<_> = (0..4).map(|place| table.seat(place, Wagner::default())).collect();
     leader(&conclusions(seats).await);
     (table, first)
 }

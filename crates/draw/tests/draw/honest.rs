@@ -8,7 +8,7 @@ use crate::table::{Table, conclusions, leader};
 /// Holds a draw among honest members.
 async fn draws(members: usize, options: &str) {
     let mut table = Table::lay(members, options).await;
-    let seats: Vec<_> = (0..members).map(|place| table.seat(place, Wagner::new())).collect();
+    let seats: Vec<_> = (0..members).map(|place| table.seat(place, Wagner::default())).collect();
     let accounts = conclusions(seats).await;
     let leader = leader(&accounts);
     for status in &accounts {
@@ -46,7 +46,7 @@ async fn twenty_five_members_agree() {
 #[tokio::test]
 async fn second_draw_under_one_number_is_refused() {
     let mut table = Table::lay(4, "").await;
-    let seats: Vec<_> = (0..4).map(|place| table.seat(place, Wagner::new())).collect();
+    let seats: Vec<_> = (0..4).map(|place| table.seat(place, Wagner::default())).collect();
     leader(&conclusions(seats).await);
     let again = table.participant(2).check();
     assert!(matches!(again, Err(NoDraw::Transcript(NoTranscript::Exists(_)))), "{again:?}");
@@ -92,7 +92,7 @@ async fn transcript_is_readable_only_by_its_owner() {
     use std::os::unix::fs::PermissionsExt;
 
     let mut table = Table::lay(4, "").await;
-    let seats: Vec<_> = (0..4).map(|place| table.seat(place, Wagner::new())).collect();
+    let seats: Vec<_> = (0..4).map(|place| table.seat(place, Wagner::default())).collect();
     leader(&conclusions(seats).await);
     let metadata = std::fs::metadata(table.transcript(0)).unwrap();
     assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
@@ -111,7 +111,7 @@ async fn with_spoiled_marks(spoil: impl FnOnce(&std::path::Path)) -> NoDraw {
     });
     tokio::task::yield_now().await;
     spoil(&marks);
-    let others: Vec<_> = (1..4).map(|place| table.seat(place, Wagner::new())).collect();
+    let others: Vec<_> = (1..4).map(|place| table.seat(place, Wagner::default())).collect();
     for status in conclusions(others).await {
         assert_eq!(status.state, State::Fault, "{status:?}");
     }
@@ -176,7 +176,7 @@ async fn transcript_failure_at_the_start_is_reported_to_others() {
     // The member has made its checks and waits for the others.
     tokio::task::yield_now().await;
     std::fs::remove_dir(&home).unwrap();
-    let others: Vec<_> = (1..4).map(|place| table.seat(place, Wagner::new())).collect();
+    let others: Vec<_> = (1..4).map(|place| table.seat(place, Wagner::default())).collect();
     for status in conclusions(others).await {
         assert_eq!(status.state, State::Fault, "{status:?}");
     }
@@ -192,7 +192,7 @@ async fn withdrawal_ends_the_draw_for_all() {
     let mut table = Table::lay(5, "").await;
     let participant = table.participant(0);
     let listener = table.listeners[0].take().unwrap();
-    let mut seats: Vec<_> = (1..5).map(|place| table.seat(place, Wagner::new())).collect();
+    let mut seats: Vec<_> = (1..5).map(|place| table.seat(place, Wagner::default())).collect();
     seats.push(tokio::spawn(async move {
         let status = participant.status();
         let mut told = status.subscribe();

@@ -15,7 +15,7 @@ const GARBAGE: &[&[u8]] =
 #[tokio::test]
 async fn garbage_and_silent_callers_do_not_disturb_a_draw() {
     let mut table = Table::lay(4, "").await;
-    let seats: Vec<_> = (0..3).map(|place| table.seat(place, Wagner::new())).collect();
+    let seats: Vec<_> = (0..3).map(|place| table.seat(place, Wagner::default())).collect();
     let mut accept = Vec::new();
     for garbage in GARBAGE {
         let mut caller = TcpStream::connect(&table.ring.members[1].address).await.unwrap();
@@ -28,7 +28,7 @@ async fn garbage_and_silent_callers_do_not_disturb_a_draw() {
         // The connection may be closed or reset.
         let _ = refused.read_to_end(&mut Vec::new()).await;
     }
-    let last = table.seat(3, Wagner::new());
+    let last = table.seat(3, Wagner::default());
     let accounts = conclusions(seats.into_iter().chain([last])).await;
     leader(&accounts);
     assert!(accounts[1].refused >= 2, "{:?}", accounts[1]);
@@ -37,7 +37,7 @@ async fn garbage_and_silent_callers_do_not_disturb_a_draw() {
 #[tokio::test]
 async fn member_with_another_ring_file_is_named() {
     let mut table = Table::lay(4, "").await;
-    let mut seats: Vec<_> = (0..3).map(|place| table.seat(place, Wagner::new())).collect();
+    let mut seats: Vec<_> = (0..3).map(|place| table.seat(place, Wagner::default())).collect();
     let mut other = table.participant(3);
     other.ring.number += 1;
     other.wait = Duration::from_secs(2);
@@ -58,7 +58,7 @@ async fn member_with_another_ring_file_is_named() {
 #[tokio::test]
 async fn late_or_returning_member_is_waited_for() {
     let mut table = Table::lay(4, "").await;
-    let mut early: Vec<_> = (0..3).map(|place| table.seat(place, Wagner::new())).collect();
+    let mut early: Vec<_> = (0..3).map(|place| table.seat(place, Wagner::default())).collect();
     let mut participant = table.participant(3);
     participant.wait = Duration::from_secs(300);
     // The first process of m3 ends as soon as it has a link.

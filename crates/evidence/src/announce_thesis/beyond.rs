@@ -49,7 +49,7 @@ fn elected_by_priority(
         let (priorities, best) = drawn_priorities(model.members, seeds);
         let mut world = group_of(priorities, best, config, model, seeds);
         converge(&mut world, config.announce);
-        match world.trace().hearing().convergence() {
+        match world.trace().hearing.convergence {
             Some(end) => [end.tmax.as_secs_f64(), end.messages as f64],
             None => [f64::NAN; 2],
         }
@@ -243,7 +243,7 @@ fn simultaneous_start(
         let mut world = group(config, model, seeds);
         // Short steps, so that later messages are not counted.
         converge(&mut world, time(model.delay));
-        let end = world.trace().hearing().convergence();
+        let end = world.trace().hearing.convergence;
         let messages: u64 = world.tally().multicasts.iter().sum();
         [messages as f64, end.map_or(f64::NAN, |end| end.delay.as_secs_f64())]
     })

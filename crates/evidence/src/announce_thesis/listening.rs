@@ -32,9 +32,9 @@ fn listened(config: Config, model: &AnnounceModel, span: f64, seeds: Seeds) -> W
     let (from, to) = (instant(SETTLED), instant(SETTLED + span));
     let mut world = group(config, model, seeds);
     world.run_until(to + time(AFTERMATH));
-    let agreement = world.trace().agreement();
+    let agreement = &world.trace().agreement;
     let within = |(begin, _): &&(Instant, Instant)| (from..to).contains(begin);
-    let spells = agreement.disagreements().iter().filter(within);
+    let spells = agreement.disagreements.iter().filter(within);
     Watched {
         astray: agreement.disagreed(from, to).as_secs_f64() / span,
         spells: spells.map(|&(begin, end)| (end - begin).as_secs_f64()).collect(),
@@ -168,9 +168,9 @@ fn announce_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64> {
         budget.share(runs, |seeds| {
             let mut world = group(config(Variant::LeS, model), model, seeds);
             converge(&mut world, time(model.announce_interval));
-            let hearing = world.trace().hearing();
-            let until_heard = hearing.convergence().map(|end| end.messages);
-            until_heard.is_none_or(|messages| messages > hearing.first_round_messages())
+            let hearing = &world.trace().hearing;
+            let until_heard = hearing.convergence.map(|end| end.messages);
+            until_heard.is_none_or(|messages| messages > hearing.first_round_messages)
         })
     };
     let long_enough = repeats(&with(1.1))?;

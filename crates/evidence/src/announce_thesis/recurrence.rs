@@ -23,7 +23,7 @@ fn shares(budget: &Budget, runs: u64, members: u64) -> Result<Vec<Sample>> {
     let counts = own.each(runs, |_, seeds| {
         let mut world = group(config(Variant::LeS, &model), &model, seeds);
         converge(&mut world, time(model.announce_interval));
-        world.trace().hearing().first_round_messages()
+        world.trace().hearing.first_round_messages
     })?;
     let share = |messages| share_of(counts.iter().map(|&count| count == messages));
     Ok((1..=members).map(share).collect())

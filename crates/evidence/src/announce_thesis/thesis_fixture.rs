@@ -206,16 +206,16 @@ fn course(algorithm: Variant, model: &AnnounceModel, seeds: Seeds) -> [f64; 6] {
             let suppress = time(model.suppress_interval);
             let config = suppression::Config { suppress, wake: wake(model.wake) };
             let watch = announcing::suppression(members, config, network(model), seeds);
-            return course_of_suppression(watch.hearing(), model.delay);
+            return course_of_suppression(&watch.hearing, model.delay);
         }
     };
-    course_of_election(watch.hearing())
+    course_of_election(&watch.hearing)
 }
 
 fn course_of_election(hearing: &Hearing) -> [f64; 6] {
-    let first_messages = hearing.first_round_messages() as f64;
-    let first_ended = hearing.first_round_ended().as_secs_f64();
-    let Some(end) = hearing.convergence() else {
+    let first_messages = hearing.first_round_messages as f64;
+    let first_ended = hearing.first_round_ended.as_secs_f64();
+    let Some(end) = hearing.convergence else {
         return [f64::NAN, f64::NAN, f64::NAN, first_messages, first_ended, f64::NAN];
     };
     let (tmax, delay) = (end.tmax.as_secs_f64(), end.delay.as_secs_f64());
@@ -257,10 +257,10 @@ pub(super) fn group_of(
 /// Runs until all have heard the leader. Returns true if they have.
 pub(super) fn converge(world: &mut World<Announce, Watch>, announce: Duration) -> bool {
     let limit = Instant::START + LIMIT;
-    while world.trace().hearing().convergence().is_none() && world.now() < limit {
+    while world.trace().hearing.convergence.is_none() && world.now() < limit {
         world.run_until(world.now() + announce);
     }
-    world.trace().hearing().convergence().is_some()
+    world.trace().hearing.convergence.is_some()
 }
 
 /// Measures how long settled groups disagree after a perturbation. The perturbation comes at a

@@ -5,8 +5,7 @@ use hustings_protocol::tenure::{Ballot, BallotOwner, Message, Refused, Request, 
 use hustings_protocol::{Input, MemberId};
 
 use super::clock::Micros;
-use super::fault::Profile;
-use super::fault::{Fault, Kind};
+use super::fault::{Fault, Kind, Profile};
 use super::judge::{Broken, Holder};
 use super::log::Brief;
 use super::machine::{Condition, Death, Disk};

@@ -1,5 +1,6 @@
 //! Random numbers of a storm, all derived from its seed.
 
+use hustings_protocol::mix64::fit;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -39,8 +40,7 @@ impl Chance {
 
     /// A number below `bound`; zero if that is zero.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
-        let wide = u128::from(self.rng.next_u64()) * u128::from(bound);
-        (wide >> 64) as u64
+        fit(self.rng.next_u64(), bound)
     }
 
     /// A number from `least` to `most`, inclusive.

@@ -24,64 +24,52 @@ impl Profile {
     }
 }
 
-/// The kinds of faults and requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A member stops between two steps, and comes back later.
-    Crash,
-    /// A member stops within its next step, after the first few of its effects.
-    Die,
-    /// A voter stops, between two steps or within one, and its disk is lost.
-    LoseDisk,
-    /// A process is stopped and continues later: messages wait for it meanwhile.
-    Pause,
-    /// A machine sleeps: messages are lost meanwhile.
-    Sleep,
-    /// The group is partitioned.
-    Divide,
-    /// One member no longer hears another.
-    CutOneWay,
-    /// The network faults change.
-    NetworkFaults,
-    /// A clock changes its rate.
-    Rate,
-    /// A running member gets another configuration.
-    Configure,
-    /// A timer expires early.
-    Ring,
-    Acquire,
-    Withdraw,
-    Release,
-    Transfer,
-    Sicken,
-    Recover,
-    Leave,
-    /// A member gets a forged message with a counter that would exhaust the counter space.
-    Forge,
+/// Defines the kinds of faults and requests, each with its relative frequency.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident $weight:literal),* $(,)?) => {
+        /// The kinds of faults and requests.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum Kind {
+            $($(#[$doc])* $kind),*
+        }
+
+        const WEIGHTS: &[(Kind, u64)] = &[$((Kind::$kind, $weight)),*];
+    };
 }
 
-/// The relative frequency of each kind.
-const WEIGHTS: [(Kind, u64); 19] = [
-    (Kind::Crash, 8),
-    (Kind::Die, 6),
-    (Kind::LoseDisk, 3),
-    (Kind::Pause, 8),
-    (Kind::Sleep, 3),
-    (Kind::Divide, 5),
-    (Kind::CutOneWay, 6),
-    (Kind::NetworkFaults, 8),
-    (Kind::Rate, 6),
-    (Kind::Configure, 5),
-    (Kind::Ring, 3),
-    (Kind::Acquire, 30),
-    (Kind::Withdraw, 3),
-    (Kind::Release, 8),
-    (Kind::Transfer, 8),
-    (Kind::Sicken, 3),
-    (Kind::Recover, 6),
-    (Kind::Leave, 1),
-    (Kind::Forge, 4),
-];
+kinds! {
+    /// A member stops between two steps, and comes back later.
+    Crash 8,
+    /// A member stops within its next step, after the first few of its effects.
+    Die 6,
+    /// A voter stops, between two steps or within one, and its disk is lost.
+    LoseDisk 3,
+    /// A process is stopped and continues later: messages wait for it meanwhile.
+    Pause 8,
+    /// A machine sleeps: messages are lost meanwhile.
+    Sleep 3,
+    /// The group is partitioned.
+    Divide 5,
+    /// One member no longer hears another.
+    CutOneWay 6,
+    /// The network faults change.
+    NetworkFaults 8,
+    /// A clock changes its rate.
+    Rate 6,
+    /// A running member gets another configuration.
+    Configure 5,
+    /// A timer expires early.
+    Ring 3,
+    Acquire 30,
+    Withdraw 3,
+    Release 8,
+    Transfer 8,
+    Sicken 3,
+    Recover 6,
+    Leave 1,
+    /// A member gets a forged message with a counter that would exhaust the counter space.
+    Forge 4,
+}
 
 /// The relative frequencies in the profile of lost disks.
 const OF_LOST_DISKS: [(Kind, u64); 4] =
@@ -125,7 +113,7 @@ impl FaultSchedule {
         };
         let calm = chance.choose(calm);
         let weights = match profile {
-            Profile::Any => WEIGHTS.map(|it| Self::rife(it, &mut chance)).to_vec(),
+            Profile::Any => WEIGHTS.iter().map(|it| Self::rife(*it, &mut chance)).collect(),
             Profile::LostDisks => OF_LOST_DISKS.to_vec(),
         };
         Self { chance, weights, calm, longest }

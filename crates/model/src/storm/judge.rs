@@ -10,6 +10,7 @@ use std::fmt;
 
 use hustings_protocol::tenure::Held;
 use hustings_protocol::{Fence, Instant};
+use thiserror::Error;
 
 use super::clock::{Clock, Micros};
 
@@ -22,54 +23,34 @@ pub struct Holder {
     pub incarnation: u32,
 }
 
-/// A broken promise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A broken promise. Times are in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Broken {
     /// Two incarnations had the same fence.
-    FenceTwice {
-        /// The fence.
-        fence: Fence,
-        /// The first holder.
-        first: Holder,
-        /// The second holder.
-        second: Holder,
-    },
-    /// A later tenure does not have a higher fence than an earlier one.
-    FenceFell {
-        /// The highest fence of earlier tenures.
-        highest: Fence,
-        /// The fence of the later tenure.
-        fence: Fence,
-        /// The later holder.
-        holder: Holder,
-    },
-    /// Two members hold tenure at one instant of real time.
-    TwoHold {
-        /// The first holder.
-        first: Holder,
-        /// The moment at which the first holder's clock ends its tenure, in microseconds.
-        until: u64,
-        /// The second holder.
-        second: Holder,
-    },
+    #[error("fence {fence} has two holders: {first}, and now {second}")]
+    FenceTwice { fence: Fence, first: Holder, second: Holder },
+    /// A later tenure does not have a higher fence than the `highest` of earlier ones.
+    #[error("{holder} begins a tenure with fence {fence}, not above the earlier fence {highest}")]
+    FenceFell { highest: Fence, fence: Fence, holder: Holder },
+    /// Two members hold tenure at one instant of real time. The first holder's clock ends its
+    /// tenure at `until`.
+    #[error("two hold: {first} until {:.6} s, and {second} already", seconds(*.until))]
+    TwoHold { first: Holder, until: Micros, second: Holder },
     /// A tenure began before the tenure of a crashed or departed member had expired. The work that
-    /// this member guarded may still be running.
-    Overtaken {
-        /// The crashed or departed holder.
-        first: Holder,
-        /// The moment at which its clock would have ended its tenure, in microseconds.
-        until: u64,
-        /// The present holder.
-        second: Holder,
-    },
+    /// this member guarded may still be running. Its clock would have ended its tenure at `until`.
+    #[error(
+        "{second} holds, but the tenure of {first}, which is gone, lasts until {:.6} s",
+        seconds(*.until)
+    )]
+    Overtaken { first: Holder, until: Micros, second: Holder },
     /// A voter has promised a counter of an era that has not begun: one message could exhaust all
     /// counters.
-    LeftEra {
-        /// The voter.
-        voter: usize,
-        /// The counter.
-        counter: u64,
-    },
+    #[error("voter {voter} has promised counter {counter}, of an era that has not begun")]
+    LeftEra { voter: usize, counter: u64 },
+}
+
+fn seconds(micros: Micros) -> f64 {
+    micros as f64 / 1e6
 }
 
 /// A tenure that has not ended.
@@ -197,33 +178,6 @@ impl Holding {
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "member {} (incarnation {})", self.member, self.incarnation)
-    }
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = |micros: u64| micros as f64 / 1e6;
-        match *self {
-            Self::FenceTwice { fence, first, second } => {
-                write!(f, "fence {fence} has two holders: {first}, and now {second}")
-            }
-            Self::FenceFell { highest, fence, holder } => write!(
-                f,
-                "{holder} begins a tenure with fence {fence}, not above the earlier fence {highest}"
-            ),
-            Self::TwoHold { first, until, second } => {
-                write!(f, "two hold: {first} until {:.6} s, and {second} already", seconds(until))
-            }
-            Self::Overtaken { first, until, second } => write!(
-                f,
-                "{second} holds, but the tenure of {first}, which is gone, lasts until {:.6} s",
-                seconds(until)
-            ),
-            Self::LeftEra { voter, counter } => write!(
-                f,
-                "voter {voter} has promised counter {counter}, of an era that has not begun"
-            ),
-        }
     }
 }
 

@@ -8,8 +8,7 @@ use hustings_protocol::{Input, MemberId};
 
 use super::chance::{Chance, Stream};
 use super::clock::Micros;
-use super::fault::Profile;
-use super::fault::{Fault, FaultSchedule};
+use super::fault::{Fault, FaultSchedule, Profile};
 use super::group::Group;
 use super::in_flight::{Datagram, InFlight};
 use super::judge::{Broken, Change, Holder, Judge};

@@ -35,16 +35,16 @@ pub(super) fn driver(context: &Context, recorder: Option<Recorder>) -> Box<dyn E
             Box::new(measured(driver))
         }
         ProtocolConfig::Bully(config) => {
-            Box::new(Driver::new(me, Bully::new(), config, rng, recorder))
+            Box::new(Driver::new(me, Bully::default(), config, rng, recorder))
         }
         ProtocolConfig::ChangRoberts(config) => {
-            Box::new(Driver::new(me, ChangRoberts::new(), config, rng, recorder))
+            Box::new(Driver::new(me, ChangRoberts::default(), config, rng, recorder))
         }
         ProtocolConfig::ModifiedRing(config) => {
-            Box::new(Driver::new(me, ModifiedRing::new(), config, rng, recorder))
+            Box::new(Driver::new(me, ModifiedRing::default(), config, rng, recorder))
         }
         ProtocolConfig::Probabilistic(config) => {
-            let mut driver = Driver::new(me, Probabilistic::new(), config, rng, recorder);
+            let mut driver = Driver::new(me, Probabilistic::default(), config, rng, recorder);
             driver.hint_to_request = Some(|hint| match hint {
                 Hint::GroupSize(size) => Request::GroupSize(size),
                 Hint::FirstK(k) => Request::FirstK(k),

@@ -29,7 +29,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 
 use hustings_protocol::census::{self, Census};
 use hustings_protocol::epidemic::{self, Epidemic};
-use hustings_protocol::shuffle::{self, Entry, Shuffle};
+use hustings_protocol::shuffle::{self, Entries, Entry, Shuffle};
 use hustings_protocol::{Candidate, Duration, Instant, MemberId, Priority, ViewChange};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -45,7 +45,7 @@ use crate::leadership::Peer;
 use crate::node::Event;
 use crate::peer_table::Channel;
 use crate::seal::Rejected;
-use message::{Entries, Said, ViewMessage};
+use message::{Said, ViewMessage};
 use tombstones::Tombstones;
 
 /// The period of exchanges.
@@ -158,7 +158,7 @@ impl PartialView {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(incarnation.0 ^ me.id.0);
         let mut child = || Xoshiro256PlusPlus::seed_from_u64(rng.next_u64());
         let mut shuffle = Driver::new(me, Shuffle::default(), shuffling(view), child(), None);
-        let mut census = Driver::new(me, Census::new(), counting(bound), child(), None);
+        let mut census = Driver::new(me, Census::default(), counting(bound), child(), None);
         let rumours =
             Driver::new(me, Epidemic::new(incarnation.0), spreading(bound), child(), None);
         shuffle.start(now);

@@ -2,7 +2,7 @@
 
 use super::loss::repetitions;
 use super::wake::Wake;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, require, require_some_time};
 use crate::{Duration, Priority};
 
 /// With a measured T_L, the least number of announcements that have to be lost before a leader
@@ -188,35 +188,18 @@ impl Config {
     /// # Errors
     /// Names the first option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let zero = |field, is_zero: bool| {
-            if is_zero { Err(ConfigError::Zero { field }) } else { Ok(()) }
-        };
-        zero("announce interval", self.announce == Duration::ZERO)?;
+        require_some_time("announce interval", Some(self.announce))?;
         if let Listen::For(span) = self.listen {
-            zero("listen interval", span == Duration::ZERO)?;
+            require_some_time("listen interval", Some(span))?;
         }
-        if let Joining::Query { election_timeout }
-        | Joining::SuppressThenQuery { election_timeout } = self.joining
-        {
-            zero("patience", election_timeout == Duration::ZERO)?;
-        }
-        if self.leaders == 0 {
-            return Err(ConfigError::OutOfRange { field: "number of leaders", range: "1 or more" });
-        }
+        require_some_time("patience", self.joining.election_timeout())?;
+        require(self.leaders > 0, "number of leaders", "1 or more")?;
         self.wake.check()?;
-        if !(0.0..1.0).contains(&self.assumed_loss) {
-            return Err(ConfigError::OutOfRange {
-                field: "assumed loss",
-                range: "0 to 1, but not 1",
-            });
-        }
+        let is_loss = (0.0..1.0).contains(&self.assumed_loss);
+        require(is_loss, "assumed loss", "0 to 1, but not 1")?;
         for miss in [self.listen.miss(), self.farewell.miss()] {
-            if miss.is_some_and(|miss| !(miss > 0.0 && miss < 1.0)) {
-                return Err(ConfigError::OutOfRange {
-                    field: "probability of a miss",
-                    range: "between 0 and 1",
-                });
-            }
+            let is_between = miss.is_none_or(|miss| miss > 0.0 && miss < 1.0);
+            require(is_between, "probability of a miss", "between 0 and 1")?;
         }
         Ok(())
     }
@@ -288,11 +271,17 @@ impl Config {
     /// after an announcement still gets its answer in time.
     pub(crate) fn answer_gap(&self) -> Duration {
         let gap = self.correction_gap();
-        match self.joining {
-            Joining::Announce => gap,
-            Joining::Query { election_timeout }
-            | Joining::SuppressThenQuery { election_timeout } => {
-                gap.min(Duration(election_timeout.0 / 2))
+        self.joining.election_timeout().map_or(gap, |timeout| gap.min(Duration(timeout.0 / 2)))
+    }
+}
+
+impl Joining {
+    /// The time to wait for an answer to a query, if a member asks.
+    pub(super) fn election_timeout(self) -> Option<Duration> {
+        match self {
+            Self::Announce => None,
+            Self::Query { election_timeout } | Self::SuppressThenQuery { election_timeout } => {
+                Some(election_timeout)
             }
         }
     }

@@ -15,7 +15,8 @@
 //! T_L follows from the measured loss alone. If that T_L is over, and no query received meanwhile
 //! was answered, the leader is lost at once.
 
-use super::{Announce, Config, Joining, KnownLeader, Listen, Message, Timer, Vacancy};
+use super::{Announce, Config, KnownLeader, Listen, Message, Timer, Vacancy};
+use crate::mix64::fit;
 use crate::{Duration, Instant, Io, MemberId};
 
 /// The queries for a leader before it counts as lost.
@@ -35,10 +36,8 @@ impl Config {
 
     /// The queries for a leader that counts as lost after `listen`.
     fn leader_query(&self, listen: Duration) -> QueryPlan {
-        let election_timeout = match self.joining {
-            Joining::Announce => return QueryPlan::NONE,
-            Joining::Query { election_timeout }
-            | Joining::SuppressThenQuery { election_timeout } => election_timeout,
+        let Some(election_timeout) = self.joining.election_timeout() else {
+            return QueryPlan::NONE;
         };
         // The first query is sent when an announcement is overdue, the last in time for its answer.
         let span = self.announce.min(Duration(listen.0 / 4));
@@ -108,7 +107,7 @@ fn moment(id: MemberId, beat: u32, span: Duration) -> Duration {
     let mut mixed = (id.0 ^ u64::from(beat).rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^= mixed >> 32;
     mixed = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    Duration(((u128::from(mixed) * u128::from(span.0)) >> 64) as u64)
+    Duration(fit(mixed, span.0))
 }
 
 impl Announce {

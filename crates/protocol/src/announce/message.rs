@@ -61,21 +61,15 @@ pub enum Message {
     },
 }
 
-impl crate::Message for Message {
-    const KINDS: &'static [&'static str] = &["announcement", "query", "bye", "complaint"];
-
-    #[inline]
-    fn kind(&self) -> usize {
-        match self {
-            Self::Announcement { .. } => 0,
-            Self::Query => 1,
-            Self::Bye { .. } => 2,
-            Self::Complaint { .. } => 3,
-        }
-    }
-}
+crate::kinds!(Announcement "announcement", Query "query", Bye "bye", Complaint "complaint");
 
 impl Message {
+    /// The announcement number `beat` of a member without incarnations, followers and goodbyes.
+    pub(crate) fn plain(candidate: Candidate, beat: u32) -> Self {
+        let claim = Claim { candidate, incarnation: 1, established: false, follower_count: 0 };
+        Self::Announcement { claim, beat, byes: 0 }
+    }
+
     /// The candidate that an announcement names.
     #[inline]
     pub(crate) fn announced(&self) -> Option<Candidate> {

@@ -2,7 +2,8 @@
 
 use rand_core::Rng;
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, require};
+use crate::mix64::unit;
 use crate::{Duration, Priority};
 
 /// The distribution of the time that a member waits before it announces itself.
@@ -43,7 +44,7 @@ impl Wake {
                 ("chance in the wake-up", "0 to 1", (0.0..=1.0).contains(&scale.chance))
             }
         };
-        if holds { Ok(()) } else { Err(ConfigError::OutOfRange { field, range }) }
+        require(holds, field, range)
     }
 
     /// Draws the waiting time of a member with priority `priority`, at most `interval`.
@@ -52,9 +53,9 @@ impl Wake {
             return Duration::ZERO;
         }
         let share = match self {
-            Self::Uniform => unit(rng),
-            Self::Exponential { rate } => (unit(rng) * rate.exp_m1()).ln_1p() / rate,
-            Self::ByPriority(scale) => scale.share(priority, unit(rng)),
+            Self::Uniform => unit(rng.next_u64()),
+            Self::Exponential { rate } => (unit(rng.next_u64()) * rate.exp_m1()).ln_1p() / rate,
+            Self::ByPriority(scale) => scale.share(priority, unit(rng.next_u64())),
         };
         interval.mul_f64(share.clamp(0.0, 1.0))
     }
@@ -74,11 +75,6 @@ impl PriorityScale {
         let by_priority = behind as f64 / range as f64;
         by_priority * (1.0 - self.chance) + luck * self.chance
     }
-}
-
-/// A random number in [0, 1).
-fn unit(rng: &mut impl Rng) -> f64 {
-    (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
 #[cfg(test)]

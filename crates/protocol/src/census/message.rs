@@ -66,14 +66,4 @@ pub enum Message {
     },
 }
 
-impl crate::Message for Message {
-    const KINDS: &'static [&'static str] = &["parcel", "receipt"];
-
-    #[inline]
-    fn kind(&self) -> usize {
-        match self {
-            Self::Parcel { .. } => 0,
-            Self::Receipt { .. } => 1,
-        }
-    }
-}
+crate::kinds!(Parcel "parcel", Receipt "receipt");

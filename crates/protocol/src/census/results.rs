@@ -1,6 +1,6 @@
 //! The results of the last counts.
 
-use crate::inline_vec::InlineVec;
+use tinyvec::ArrayVec;
 
 use super::Share;
 
@@ -8,23 +8,21 @@ use super::Share;
 pub const MOST_KEPT: usize = 8;
 
 /// The results of the last counts, the latest first.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Results {
     /// The inverses of the sizes, which are proportional to the weight. A count that goes wrong has
     /// lost weight. One without any weight would make a mean of sizes infinite, but is only one of
     /// several in a mean of inverses.
-    inverses: InlineVec<f64, MOST_KEPT>,
+    inverses: ArrayVec<[f64; MOST_KEPT]>,
 }
 
 impl Results {
-    pub(super) const NONE: Self = Self { inverses: InlineVec::NONE };
-
     /// Enters the result of a count, unless no weight has reached this member. Keeps `kept` results
     /// in total.
     pub(super) fn enter(&mut self, share: Share, kept: usize) {
         let inverse = share.weight / share.value;
         if inverse.is_finite() && inverse > 0.0 {
-            let earlier = self.inverses.iter().take(kept.saturating_sub(1));
+            let earlier = self.inverses.into_iter().take(kept.clamp(1, MOST_KEPT) - 1);
             self.inverses = [inverse].into_iter().chain(earlier).collect();
         }
     }
@@ -48,7 +46,7 @@ mod tests {
 
     #[test]
     fn inverses_are_averaged_over_the_last_counts() {
-        let mut results = Results::NONE;
+        let mut results = Results::default();
         assert_eq!(results.size(), None);
         enter(&mut results, 7.0, 0.5);
         assert_eq!(results.size(), Some(14));
@@ -59,14 +57,14 @@ mod tests {
 
     #[test]
     fn impossible_shares_give_no_size_and_extreme_ones_saturate() {
-        let mut results = Results::NONE;
+        let mut results = Results::default();
         for (value, weight) in [(1.0, 0.0), (0.0, 0.0), (0.0, 1.0), (f64::NAN, 1.0)] {
             enter(&mut results, value, weight);
             assert_eq!(results.size(), None, "{value} / {weight}");
         }
         enter(&mut results, 1e-300, 1.0);
         assert_eq!(results.size(), Some(1));
-        let mut results = Results::NONE;
+        let mut results = Results::default();
         enter(&mut results, 1e19, 1e-300);
         assert_eq!(results.size(), Some(u64::MAX));
     }

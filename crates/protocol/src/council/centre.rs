@@ -3,14 +3,14 @@
 use super::class_election::{ClassElection, Phase};
 use super::election::Election;
 use super::round_timeout::RoundTimeout;
-use super::seat_table::Seated;
+use super::seat_table::Holder;
 use super::{
     Cause, Config, Council, Message, Reply, Request, SavedSession, SeatClaim, Standing, Timer,
 };
 use crate::{Duration, Instant, Io, MemberId};
 
 /// The centre.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Centre {
     /// Before the start the least number that the session may have, then its number.
     session: u64,
@@ -26,30 +26,12 @@ pub struct Centre {
     class_elections: Vec<ClassElection>,
 }
 
-/// A seated host, as the centre knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holder {
-    /// The class of hosts.
-    pub class: u16,
-    /// The host.
-    pub member: MemberId,
-    /// Its place.
-    pub place: u8,
-    /// The time of its last message, or of its seating.
-    pub heard: Instant,
-    /// True if it has ever confirmed that it holds the seat.
-    pub is_confirmed: bool,
-}
-
 impl Centre {
     pub(super) fn new(session: u64, saved: Option<SavedSession>) -> Self {
         Self {
             session: saved.map_or(session, |it| session.max(it.session.saturating_add(1))),
             is_restart: saved.is_some(),
-            beat: 0,
-            is_ticking: false,
-            round_timeout: RoundTimeout::default(),
-            class_elections: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -60,26 +42,12 @@ impl Centre {
 
     /// The seated hosts, with their classes.
     pub fn seats(&self) -> impl Iterator<Item = (u16, MemberId)> {
-        let class_elections = self.class_elections.iter();
-        class_elections
-            .flat_map(|it| it.seat_table.seats().iter().map(|seat| (it.class, seat.member)))
+        self.holders().map(|it| (it.class, it.member))
     }
 
     /// The seated hosts, with the centre's knowledge of each.
     pub fn holders(&self) -> impl Iterator<Item = Holder> {
-        let of_class = |class_election: &ClassElection| {
-            let class = class_election.class;
-            let seats = class_election.seat_table.seats().iter();
-            let holder = move |seat: &Seated| Holder {
-                class,
-                member: seat.member,
-                place: seat.place,
-                heard: seat.heard,
-                is_confirmed: seat.is_confirmed,
-            };
-            seats.map(holder).collect::<Vec<_>>()
-        };
-        self.class_elections.iter().flat_map(of_class)
+        self.class_elections.iter().flat_map(|it| it.seat_table.seats()).copied()
     }
 
     /// True if all councils stand: no election is running.

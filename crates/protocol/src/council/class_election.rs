@@ -8,7 +8,7 @@ use rand_core::Rng;
 use super::audit::{Cause, Voice};
 use super::calls::Calls;
 use super::election::{Ask, Election, NextStep, RoundCount};
-use super::seat_table::{SeatTable, Seated};
+use super::seat_table::{Holder, SeatTable};
 use super::{
     Algorithm, Change, Config, Council, CouncilOutcome, Feedback, Lease, Message, Refill, Reply,
     Search, Seat, Seats, Size, Standing,
@@ -32,7 +32,7 @@ pub(super) fn is_remembered(round: u32, last: u32) -> bool {
 }
 
 /// The centre's part in one chamber.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct ClassElection {
     pub(super) class: u16,
     pub(super) phase: Phase,
@@ -55,9 +55,10 @@ pub(super) struct ClassElection {
     version: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The council stands.
+    #[default]
     Settled,
     /// A round is running.
     Polling,
@@ -80,20 +81,7 @@ struct Answer {
 // Handlers.
 impl ClassElection {
     pub(super) fn new(class: u16, phase: Phase, election: Election) -> Self {
-        Self {
-            class,
-            phase,
-            round: 0,
-            asked: Vec::new(),
-            calls: Calls::default(),
-            election,
-            replies: Vec::new(),
-            counted: BTreeSet::new(),
-            former_until: Instant::START,
-            seat_table: SeatTable::default(),
-            rests: 0,
-            version: 0,
-        }
+        Self { class, phase, election, ..Self::default() }
     }
 
     /// The reason why no honest host of this class gives this reply. `None`: it may have given it.
@@ -249,13 +237,13 @@ impl ClassElection {
         chamber.map_or(0, |it| it.seats.least.saturating_sub(self.seat_table.len()))
     }
 
-    fn seat(&self, seated: &Seated, session: u64, beat: u32) -> Message {
+    fn seat(&self, holder: &Holder, session: u64, beat: u32) -> Message {
         Message::Seat(Seat {
             session,
-            class: self.class,
-            host: seated.member,
-            round: seated.round,
-            place: seated.place,
+            class: holder.class,
+            host: holder.member,
+            round: holder.round,
+            place: holder.place,
             beat,
         })
     }
@@ -320,8 +308,8 @@ impl ClassElection {
         }
         elected.truncate(self.seat_table.free(wanted.most, io.now()) as usize);
         for host in elected {
-            if let Some(seated) = self.seat_table.seat(host, self.round, io.now()) {
-                io.unicast(host, self.seat(&seated, session, beat));
+            if let Some(holder) = self.seat_table.seat((self.class, host), self.round, io.now()) {
+                io.unicast(host, self.seat(&holder, session, beat));
             }
         }
         self.settle(io);

@@ -1,7 +1,7 @@
 //! The size of a council, the way in which it is elected, and the length of its lease.
 
 use super::{Coin, Estimate};
-use crate::config::{ConfigError, require_some_time};
+use crate::config::{ConfigError, require, require_at_least, require_some_time};
 use crate::{Duration, MemberId};
 
 /// The greatest number of seats of one class: a heartbeat has one bit for each.
@@ -184,16 +184,18 @@ impl Chamber {
 
     fn check(&self, algorithm: Algorithm, heard: f64) -> Result<(), ConfigError> {
         let Seats { least, most } = self.seats;
-        let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
-        if least < 1 || least > most || most > MOST_SEATS {
-            return out_of_range("seats", "from 1 to 64, the first not above the second");
-        }
-        if !self.seats.contain(self.keep) {
-            return out_of_range("keep", "from the least to the most seats");
-        }
+        let is_range = 1 <= least && least <= most && most <= MOST_SEATS;
+        require(is_range, "seats", "from 1 to 64, the first not above the second")?;
+        require(self.seats.contain(self.keep), "keep", "from the least to the most seats")?;
+        let range = if heard < 1.0 {
+            "above 0, and c times the share of arriving replies less than the most seats wanted plus 1"
+        } else {
+            "above 0 and less than the most seats wanted plus 1"
+        };
         for (seated, c) in (0..).zip(&self.c) {
             let Some(wanted) = self.wanted(seated) else {
-                return out_of_range("list of c", "one for each number of seats below keep");
+                let range = "one for each number of seats below keep";
+                return Err(ConfigError::OutOfRange { field: "list of c", range });
             };
             let ends = match algorithm {
                 Algorithm::Naive | Algorithm::Priority | Algorithm::Bolot => c.is_finite(),
@@ -202,16 +204,7 @@ impl Chamber {
                 | Algorithm::Choice(_, _)
                 | Algorithm::History { .. } => *c < (f64::from(wanted.most) + 1.0) / heard,
             };
-            if !(*c > 0.0 && ends) {
-                return out_of_range(
-                    "c",
-                    if heard < 1.0 {
-                        "above 0, and c times the share of arriving replies less than the most seats wanted plus 1"
-                    } else {
-                        "above 0 and less than the most seats wanted plus 1"
-                    },
-                );
-            }
+            require(*c > 0.0 && ends, "c", range)?;
         }
         Ok(())
     }
@@ -277,29 +270,21 @@ impl Config {
     /// # Errors
     /// Names the first option that cannot work.
     pub fn check_where_heard(&self, heard: f64) -> Result<(), ConfigError> {
-        let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
-        if self.chambers.is_empty() || self.chambers.len() > usize::from(u16::MAX) {
-            return out_of_range("number of classes", "from 1 to 65535");
-        }
+        let is_number = (1..=usize::from(u16::MAX)).contains(&self.chambers.len());
+        require(is_number, "number of classes", "from 1 to 65535")?;
         for chamber in &self.chambers {
             chamber.check(self.algorithm, heard)?;
             if let Knowledge::Estimated(estimate) = self.knowledge {
                 estimate.check(chamber.seats)?;
             }
         }
-        if let Algorithm::History { depth } = self.algorithm
-            && !(1..=MOST_DEPTH).contains(&usize::from(depth))
-        {
-            return out_of_range("depth of history", "from 1 to 4");
+        if let Algorithm::History { depth } = self.algorithm {
+            let is_depth = (1..=MOST_DEPTH).contains(&usize::from(depth));
+            require(is_depth, "depth of history", "from 1 to 4")?;
         }
-        if self.knowledge == Knowledge::Told(0) {
-            return out_of_range("number of hosts", "1 or more");
-        }
+        require(self.knowledge != Knowledge::Told(0), "number of hosts", "1 or more")?;
         require_some_time("round", Some(self.round))?;
-        match self.lease {
-            Some(lease) => lease.check(self.round),
-            None => Ok(()),
-        }
+        self.lease.map_or(Ok(()), |lease| lease.check(self.round))
     }
 
     /// The steps by which a host goes down by itself. `None`: it draws by the centre's number.
@@ -336,15 +321,7 @@ impl Lease {
     fn check(&self, round: Duration) -> Result<(), ConfigError> {
         require_some_time("beat", Some(self.beat))?;
         let least = self.beat * BEATS_IN_A_LEASE + round;
-        if self.lasts < least {
-            return Err(ConfigError::Below {
-                field: "lease",
-                value: self.lasts,
-                bound: "2 x beat and a round",
-                least,
-            });
-        }
-        Ok(())
+        require_at_least("lease", self.lasts, ("2 x beat and a round", least))
     }
 }
 

@@ -18,7 +18,7 @@ const REMEMBERED: usize = 16;
 const UNDERSHOOTS_BEFORE_POLL: u32 = 16;
 
 /// An election in one chamber, and the centre's knowledge of the number of hosts.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Election {
     /// `N`. Zero: all are to reply.
     size: f64,
@@ -40,11 +40,12 @@ pub(super) struct Election {
     mask: Mask,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum CalledHosts {
     /// All, to reply.
     Poll,
     /// All, to draw.
+    #[default]
     All,
     /// The active hosts.
     Active,
@@ -110,18 +111,7 @@ pub(super) struct RoundCount<'a> {
 
 impl Election {
     pub(super) fn new(knowledge: Knowledge) -> Self {
-        Self {
-            size: first_size(knowledge),
-            reply_weight: ReplyWeight::default(),
-            past: Vec::new(),
-            called: CalledHosts::All,
-            overshot: false,
-            undershoots: 0,
-            polls: 0,
-            bases: Vec::new(),
-            threshold: PrioritySearch::default(),
-            mask: Mask { key: 0, bits: 0 },
-        }
+        Self { size: first_size(knowledge), ..Self::default() }
     }
 
     /// Sets the number of hosts.

@@ -2,7 +2,7 @@
 //! undershoot (section VII-A).
 
 use super::Seats;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, require};
 
 /// The greatest number of steps from the first estimate to the seats.
 pub const MOST_STEPS: usize = 1_000;
@@ -69,32 +69,19 @@ impl Estimate {
 
     /// Checks that the estimates fall.
     pub(super) fn check(&self, seats: Seats) -> Result<(), ConfigError> {
-        let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
-        if !(self.alpha > 0.0 && self.alpha <= 1.0) {
-            return out_of_range("alpha", "above 0, at most 1");
-        }
-        if !(self.beta >= 1.0 && self.beta.is_finite()) {
-            return out_of_range("beta", "1 or more");
-        }
-        if self.alpha == 1.0 && self.beta == 1.0 {
-            return out_of_range("alpha", "below 1, or beta above 1, so that estimates fall");
-        }
-        if self.first <= seats.most {
-            return out_of_range("first estimate", "more than the most seats");
-        }
+        require(self.alpha > 0.0 && self.alpha <= 1.0, "alpha", "above 0, at most 1")?;
+        require(self.beta >= 1.0 && self.beta.is_finite(), "beta", "1 or more")?;
+        let falls = self.alpha < 1.0 || self.beta > 1.0;
+        require(falls, "alpha", "below 1, or beta above 1, so that estimates fall")?;
+        require(self.is_above(seats), "first estimate", "more than the most seats")?;
         // With an estimate of one more than the seats, or less, nearly all reply: powers approach 1
         // ever more slowly.
         let next = |now: &f64| self.next(*now, seats);
         let is_high = |now: &f64| *now > f64::from(seats.most) + 1.0;
         let falling = std::iter::successors(Some(f64::from(self.first)), next);
         let steps = falling.take_while(is_high).take(MOST_STEPS + 1).count();
-        if steps > MOST_STEPS {
-            return out_of_range(
-                "beta",
-                "greater, or a smaller alpha, so that estimates fall within 1000 rounds",
-            );
-        }
-        Ok(())
+        let range = "greater, or a smaller alpha, so that estimates fall within 1000 rounds";
+        require(steps <= MOST_STEPS, "beta", range)
     }
 
     /// True if there is room for a step: not all hosts reply at first.

@@ -22,7 +22,7 @@ struct Session {
 }
 
 /// A host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Host {
     session: Option<Session>,
     candidacy: Candidacy,
@@ -45,9 +45,10 @@ pub struct Host {
     phase: Phase,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
     /// It holds no seat.
+    #[default]
     Unseated,
     /// It holds this place. With leases, [`Timer::LeaseDue`] runs.
     Seated(u8),
@@ -55,19 +56,7 @@ enum Phase {
 
 impl Host {
     pub(super) fn new(class: u16) -> Self {
-        Self {
-            session: None,
-            candidacy: Candidacy::default(),
-            replied: 0,
-            next_beat: 0,
-            heard_at: Instant::START,
-            seats_until: Instant::START,
-            is_bound: false,
-            former_until: Instant::START,
-            class,
-            key: 0,
-            phase: Phase::Unseated,
-        }
+        Self { class, ..Self::default() }
     }
 
     /// The place of its seat.

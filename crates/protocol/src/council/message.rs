@@ -109,13 +109,6 @@ pub struct SeatClaim {
     pub place: u8,
 }
 
-impl Message {
-    /// The index of [`Message::Feedback`] among the kinds.
-    pub const FEEDBACK: usize = 0;
-    /// The index of [`Message::Reply`] among the kinds.
-    pub const REPLY: usize = 1;
-}
-
 /// A conclusion of the centre or of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CouncilOutcome {
@@ -128,22 +121,9 @@ pub enum CouncilOutcome {
     Council(Change),
 }
 
-impl crate::Message for Message {
-    const KINDS: &'static [&'static str] =
-        &["feedback", "reply", "seat", "standing", "present", "farewell"];
-
-    #[inline]
-    fn kind(&self) -> usize {
-        match self {
-            Self::Feedback(_) => Self::FEEDBACK,
-            Self::Reply(_) => Self::REPLY,
-            Self::Seat(_) => 2,
-            Self::Standing(_) => 3,
-            Self::Present(_) => 4,
-            Self::Farewell(_) => 5,
-        }
-    }
-}
+crate::kinds!(
+    Feedback "feedback", Reply "reply", Seat "seat", Standing "standing", Present "present", Farewell "farewell"
+);
 
 /// The timers of the centre and the hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,14 +136,7 @@ pub enum Timer {
     LeaseDue,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::RoundDue, Self::BeatDue, Self::LeaseDue];
-
-    #[inline]
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(RoundDue, BeatDue, LeaseDue);
 
 /// Requests that the driver may submit to a centre.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,22 +10,26 @@ use crate::{Duration, Instant, MemberId};
 /// The seats of one chamber.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SeatTable {
-    seats: Vec<Seated>,
+    seats: Vec<Holder>,
     /// Places taken away, with the time from which they may be given again.
     cooling: Vec<(u8, Instant)>,
 }
 
-/// A seated host.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Seated {
-    pub(super) member: MemberId,
-    pub(super) place: u8,
+/// A seated host, as the centre knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holder {
+    /// The class of hosts.
+    pub class: u16,
+    /// The host.
+    pub member: MemberId,
+    /// Its place.
+    pub place: u8,
     /// The round in which it was elected.
     pub(super) round: u32,
     /// The time of its last message, or of its seating.
-    pub(super) heard: Instant,
+    pub heard: Instant,
     /// True if it has ever confirmed that it holds the seat.
-    pub(super) is_confirmed: bool,
+    pub is_confirmed: bool,
 }
 
 impl SeatTable {
@@ -33,7 +37,7 @@ impl SeatTable {
         self.seats.len() as u32
     }
 
-    pub(super) fn seats(&self) -> &[Seated] {
+    pub(super) fn seats(&self) -> &[Holder] {
         &self.seats
     }
 
@@ -49,16 +53,21 @@ impl SeatTable {
         room.saturating_sub(held)
     }
 
-    /// Seats a member that was elected in `round`. Returns `None` if there is no place.
-    pub(super) fn seat(&mut self, member: MemberId, round: u32, now: Instant) -> Option<Seated> {
+    /// Seats a member of `class` that was elected in `round`. Returns `None` if there is no place.
+    pub(super) fn seat(
+        &mut self,
+        (class, member): (u16, MemberId),
+        round: u32,
+        now: Instant,
+    ) -> Option<Holder> {
         let taken = self.places() | bits(self.cooling.iter().map(|(place, _)| *place));
         let place = (!taken).trailing_zeros() as u8;
         if place >= 128 || self.has(member) {
             return None;
         }
-        let seated = Seated { member, place, round, heard: now, is_confirmed: false };
-        self.seats.push(seated);
-        Some(seated)
+        let holder = Holder { class, member, place, round, heard: now, is_confirmed: false };
+        self.seats.push(holder);
+        Some(holder)
     }
 
     /// Notes a message of a holder. Returns true if the member holds this place.
@@ -94,7 +103,7 @@ impl SeatTable {
         lease: Lease,
         margin: Duration,
         now: Instant,
-        is_lost: impl Fn(&Seated) -> bool,
+        is_lost: impl Fn(&Holder) -> bool,
     ) -> bool {
         let before = self.seats.len();
         let until = now + lease.lasts + margin;
@@ -123,7 +132,7 @@ mod tests {
     const LEASE: Lease = Lease { beat: Duration(10), lasts: Duration(30), refill: Refill::TopUp };
 
     fn seat(seat_table: &mut SeatTable, member: u64, now: u64) -> Option<u8> {
-        let seated = seat_table.seat(MemberId(member), 1, Instant(now));
+        let seated = seat_table.seat((0, MemberId(member)), 1, Instant(now));
         seated.map(|it| it.place)
     }
 

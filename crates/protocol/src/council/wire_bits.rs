@@ -94,7 +94,7 @@ impl WireBits {
 }
 
 /// A mask of Bolot's: a number of leading bits of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Mask {
     pub(super) key: u16,
     pub(super) bits: u8,

@@ -2,7 +2,7 @@
 
 use super::Strategy;
 use crate::Duration;
-use crate::config::{ConfigError, require_some_time};
+use crate::config::{ConfigError, require, require_at_least, require_some_time};
 
 /// The value of [`Config::longest_path`] in the field: as in the paper with K = 14.
 const FIELD_PATH: u32 = 21;
@@ -151,11 +151,6 @@ impl Config {
             key,
             size: GroupSize::View,
             strategy: Strategy::FIELD,
-            recall: Recall::Delay,
-            introduction: Introduction::View,
-            reply: ReplyRule::Worse,
-            uninformed_detect: true,
-            hop,
             longest_path: FIELD_PATH,
             spread,
             wait: spread * 2,
@@ -164,6 +159,7 @@ impl Config {
             hesitation: spread * 10,
             check: Some(spread * 100),
             again: Some(spread * 20),
+            ..Self::paper(0, hop)
         }
     }
 
@@ -196,17 +192,8 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         require_some_time("hop", Some(self.hop))?;
         require_some_time("spread", Some(self.spread))?;
-        if self.longest_path == 0 {
-            return Err(ConfigError::OutOfRange { field: "the longest path", range: "1 or more" });
-        }
-        if self.wait < self.spread {
-            return Err(ConfigError::Below {
-                field: "wait",
-                value: self.wait,
-                bound: "spread",
-                least: self.spread,
-            });
-        }
+        require(self.longest_path > 0, "the longest path", "1 or more")?;
+        require_at_least("wait", self.wait, ("spread", self.spread))?;
         require_some_time("check", self.check)?;
         require_some_time("again", self.again)?;
         self.strategy.check()

@@ -71,25 +71,8 @@ pub enum Message {
 impl Message {
     /// The index of [`Message::Initiation`] among the kinds.
     pub const INITIATION: usize = 0;
-    /// The index of [`Message::Preference`] among the kinds.
-    pub const PREFERENCE: usize = 1;
-    /// The index of [`Message::Decision`] among the kinds.
-    pub const DECISION: usize = 2;
 }
 
-impl crate::Message for Message {
-    const KINDS: &'static [&'static str] =
-        &["initiation", "preference", "decision", "question", "check", "answer"];
-
-    #[inline]
-    fn kind(&self) -> usize {
-        match self {
-            Self::Initiation { .. } => Self::INITIATION,
-            Self::Preference { .. } => Self::PREFERENCE,
-            Self::Decision { .. } => Self::DECISION,
-            Self::Question => 3,
-            Self::Check { .. } => 4,
-            Self::Answer { .. } => 5,
-        }
-    }
-}
+crate::kinds!(
+    Initiation "initiation", Preference "preference", Decision "decision", Question "question", Check "check", Answer "answer"
+);

@@ -2,7 +2,10 @@
 //! for the leader; a leader asks one member now and then, and its followers ask it. This finds
 //! groups that a partition separated, and members that missed an election.
 
-use super::{Decisions, Message, Phase, Probabilistic, RoundId, Timer, uniform};
+use rand_core::Rng;
+
+use super::{Decisions, Message, Phase, Probabilistic, RoundId, Timer};
+use crate::mix64::unit;
 use crate::{Candidate, Duration, Io, MemberId, View};
 
 /// The number of members that a newcomer asks.
@@ -133,7 +136,7 @@ impl Probabilistic {
         let pause = if self.leads(io) {
             span
         } else {
-            span.mul_f64((0.5 + uniform(io)) * self.size(io) as f64)
+            span.mul_f64((0.5 + unit(io.rng().next_u64())) * self.size(io) as f64)
         };
         io.arm(Timer::Check, pause);
     }
@@ -150,7 +153,7 @@ impl Probabilistic {
     fn pick(&self, count: usize, io: &mut impl Io<Self>) -> Vec<MemberId> {
         let me = io.me().id;
         let others = io.view().len().saturating_sub(1);
-        let from = (uniform(io) * others as f64) as usize;
+        let from = (unit(io.rng().next_u64()) * others as f64) as usize;
         let view = io.view();
         let known = || view.candidates().map(|it| it.id).filter(|id| *id != me);
         known().skip(from).chain(known()).take(count.min(others)).collect()

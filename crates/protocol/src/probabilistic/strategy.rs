@@ -1,7 +1,7 @@
 //! The growth of K from round to round, and the last round (section 3.2 of the paper).
 
 use super::Decisions;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, require};
 
 /// The rounds of an election.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,17 +50,10 @@ impl Strategy {
     /// # Errors
     /// Names the option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
-        if !(1..=1_000_000).contains(&self.first) {
-            return out_of_range("K of the first round", "from 1 to 1000000");
-        }
-        if !(1.0..=1_000.0).contains(&self.growth) {
-            return out_of_range("growth", "from 1 to 1000");
-        }
-        if self.rounds == 0 {
-            return out_of_range("the number of rounds", "1 or more");
-        }
-        Ok(())
+        let is_possible = (1..=1_000_000).contains(&self.first);
+        require(is_possible, "K of the first round", "from 1 to 1000000")?;
+        require((1.0..=1_000.0).contains(&self.growth), "growth", "from 1 to 1000")?;
+        require(self.rounds > 0, "the number of rounds", "1 or more")
     }
 
     /// K of each round in a group of `size`, if no round brings any decision.

@@ -2,8 +2,7 @@
 
 use rand_core::Rng;
 
-use super::Entry;
-use crate::inline_vec::InlineVec;
+use super::{Entries, Entry, MOST_EXCHANGED};
 use crate::mix64::{fit, mix64};
 use crate::{Candidate, Duration, Instant, MemberId, View};
 
@@ -66,23 +65,23 @@ impl Known {
     ///
     /// The order matters: the first ones are replaced first, and must not be those with low
     /// identities.
-    pub(super) fn sample<const N: usize>(
+    pub(super) fn sample(
         &self,
         except: MemberId,
         most: usize,
         now: Instant,
         rng: &mut impl Rng,
-    ) -> InlineVec<Entry, N> {
+    ) -> Entries {
         let others = || self.list.iter().filter(|it| it.candidate.id != except);
         let mut left = others().count() as u64;
-        let mut wanted = most.min(N) as u64;
+        let mut wanted = most.min(MOST_EXCHANGED) as u64;
         let chosen = others().filter(|_| {
             let is_chosen = fit(rng.next_u64(), left) < wanted;
             left -= 1;
             wanted -= u64::from(is_chosen);
             is_chosen
         });
-        let mut entries: InlineVec<Entry, N> = chosen.map(|it| it.entry(now)).collect();
+        let mut entries: Entries = chosen.map(|it| it.entry(now)).collect();
         for last in (1..entries.len()).rev() {
             entries.swap(last, fit(rng.next_u64(), last as u64 + 1) as usize);
         }

@@ -1,7 +1,7 @@
 //! The voters, the length of a tenure, and the assumptions about clocks and the network.
 
 use super::drift;
-use crate::config::{ConfigError, require_some_time};
+use crate::config::{ConfigError, require, require_at_least, require_some_time};
 use crate::{Duration, MemberId};
 
 /// The greatest number of voters: the answers to a question are counted in the bits of one word.
@@ -45,40 +45,17 @@ impl Config {
     /// Names the first option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         let voters = self.voters.len();
-        if voters.is_multiple_of(2) || voters > MOST_VOTERS {
-            return Err(ConfigError::OutOfRange {
-                field: "number of voters",
-                range: "an odd number from 1 to 63",
-            });
-        }
+        let is_odd = !voters.is_multiple_of(2) && voters <= MOST_VOTERS;
+        require(is_odd, "number of voters", "an odd number from 1 to 63")?;
         let is_twice = |(at, voter)| self.voters[..at].contains(voter);
-        if self.voters.iter().enumerate().any(is_twice) {
-            return Err(ConfigError::OutOfRange {
-                field: "list of voters",
-                range: "members that differ",
-            });
-        }
+        let differ = !self.voters.iter().enumerate().any(is_twice);
+        require(differ, "list of voters", "members that differ")?;
         drift::check(self.drift_ppm)?;
         require_some_time("answer_within", Some(self.answer_within))?;
         require_some_time("back_off", Some(self.back_off))?;
         let least = drift::stretched(self.answer_within * ANSWERS_IN_A_TENURE, self.drift_ppm);
-        if self.ttl < least {
-            return Err(ConfigError::Below {
-                field: "ttl",
-                value: self.ttl,
-                bound: "3 x answer_within and the drift",
-                least,
-            });
-        }
-        if self.max_ttl < self.ttl {
-            return Err(ConfigError::Below {
-                field: "max_ttl",
-                value: self.max_ttl,
-                bound: "ttl",
-                least: self.ttl,
-            });
-        }
-        Ok(())
+        require_at_least("ttl", self.ttl, ("3 x answer_within and the drift", least))?;
+        require_at_least("max_ttl", self.max_ttl, ("ttl", self.ttl))
     }
 
     /// The least number of voters that is a majority.

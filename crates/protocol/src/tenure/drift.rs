@@ -1,7 +1,7 @@
 //! The share of a tenure that its holder may use, given the bound on the clocks' rates.
 
 use crate::Duration;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, require};
 
 const MILLION: u128 = 1_000_000;
 
@@ -10,14 +10,7 @@ const MILLION: u128 = 1_000_000;
 /// # Errors
 /// If the drift allows a clock to stand still.
 pub fn check(drift_ppm: u32) -> Result<(), ConfigError> {
-    if u128::from(drift_ppm) < MILLION {
-        Ok(())
-    } else {
-        Err(ConfigError::OutOfRange {
-            field: "drift",
-            range: "less than 1000000 parts in a million",
-        })
-    }
+    require(u128::from(drift_ppm) < MILLION, "drift", "less than 1000000 parts in a million")
 }
 
 /// The share of a grant for `ttl` that its holder may use, by its own clock: ttl (1 - e)/(1 + e). A

@@ -182,25 +182,10 @@ pub enum TenureOutcome {
     Refused(Refused),
 }
 
-impl crate::Message for Message {
-    const KINDS: &'static [&'static str] = &[
-        "ask", "would", "prepare", "promise", "propose", "grant", "refusal", "release", "handover",
-    ];
-
-    fn kind(&self) -> usize {
-        match self {
-            Self::Ask { .. } => 0,
-            Self::Would { .. } => 1,
-            Self::Prepare { .. } => 2,
-            Self::Promise { .. } => 3,
-            Self::Propose { .. } => 4,
-            Self::Grant { .. } => 5,
-            Self::Refusal { .. } => 6,
-            Self::Release { .. } => 7,
-            Self::Handover { .. } => 8,
-        }
-    }
-}
+crate::kinds!(
+    Ask "ask", Would "would", Prepare "prepare", Promise "promise", Propose "propose",
+    Grant "grant", Refusal "refusal", Release "release", Handover "handover"
+);
 
 /// Requests that the driver may submit to a nominee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -236,13 +221,7 @@ pub enum Timer {
     End,
 }
 
-impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Attempt, Self::Answer, Self::Renew, Self::End];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+crate::timers!(Attempt, Answer, Renew, End);
 
 /// The roles of a member in tenure: nominee, voter, both or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

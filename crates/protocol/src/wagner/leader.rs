@@ -5,8 +5,7 @@
 
 use std::num::NonZeroU32;
 
-use super::flips::Places;
-use super::flips::coin;
+use super::flips::{Places, coin};
 use super::subset::{self, Choice, Compare, First, Part, Selection};
 
 /// The state of an election.

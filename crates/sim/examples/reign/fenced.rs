@@ -89,16 +89,9 @@ pub(crate) enum FencedOutcome {
 }
 
 impl Nominating for FencedOutcome {
-    fn round(&self) -> Option<u32> {
+    fn election(&self) -> Option<ElectionOutcome> {
         match self {
-            Self::Election(outcome) => outcome.round(),
-            Self::Tenure(_) => None,
-        }
-    }
-
-    fn nominee(&self) -> Option<Option<MemberId>> {
-        match self {
-            Self::Election(outcome) => outcome.nominee(),
+            Self::Election(outcome) => Some(*outcome),
             Self::Tenure(_) => None,
         }
     }
@@ -127,7 +120,7 @@ impl Fenced {
             Saved::Initialised(boot.saved.unwrap_or(Durable::FOUNDING))
         });
         Self {
-            election: Probabilistic::new(),
+            election: Probabilistic::default(),
             tenure: Box::new(Tenure::new(Role { votes, stands: true })),
         }
     }

@@ -10,7 +10,7 @@ use super::{Election, Extent};
 use crate::convergence::Expected;
 use crate::measure::Metric;
 use crate::trial::{Churn, Course};
-use crate::{Boot, Conditions, Detection, Scenario, Seeds, Stream, Verb, Who, announcing};
+use crate::{Boot, Conditions, Scenario, Seeds, Stream, Verb, Who, announcing};
 pub use baselines::{AnnounceListening, Suppressing};
 use onlooker::Close;
 pub use onlooker::{Onlooker, Story};
@@ -52,7 +52,6 @@ pub struct Announcing {
 impl Election for Announcing {
     type Protocol = Announce;
     type Observer = Onlooker;
-    const DETECTION: Detection = Detection::Never;
 
     fn extent(&self) -> Extent {
         self.schedule.extent(self.members, self.churn)

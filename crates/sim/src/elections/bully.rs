@@ -6,7 +6,7 @@ use super::{Election, Extent, metrics_at_rest, slack};
 use crate::classics::{self, Best, BullyInitiator};
 use crate::measure::Metric;
 use crate::trial::{Course, Run};
-use crate::{Boot, Detection, Scenario, Seeds, Silent};
+use crate::{Boot, Scenario, Seeds, Silent};
 
 /// The number of attempts after which an unfinished election is not expected to finish.
 const ROUNDS_LONG_ENOUGH: u64 = 100;
@@ -27,7 +27,6 @@ pub struct Bully {
 impl Election for Bully {
     type Protocol = bully::Bully;
     type Observer = Silent;
-    const DETECTION: Detection = Detection::Never;
 
     fn extent(&self) -> Extent {
         let round = self.config.answer_within + self.config.victory_within;
@@ -51,7 +50,7 @@ impl Election for Bully {
     }
 
     fn member(&self, _: Boot<Self::Protocol>) -> Self::Protocol {
-        bully::Bully::new()
+        bully::Bully::default()
     }
 
     fn observer(&self, _: &[Priority], _: Course) -> Silent {

@@ -2,9 +2,11 @@
 //! the election, in a separate world under the same conditions.
 
 use hustings_protocol::census::{Census, Config, Request};
+use hustings_protocol::mix64::unit;
 use hustings_protocol::{Instant, Priority};
+use rand_core::Rng;
 
-use super::{ProbabilisticTrial, uniform};
+use super::ProbabilisticTrial;
 use crate::statistics::{Kind, Sample};
 use crate::{Detection, Network, Seeds, Setup, Stream, Verb, Who, World};
 
@@ -51,13 +53,13 @@ pub(super) fn count(
         detection: Detection::Never,
         view: trial.view,
     };
-    let mut world = World::new(setup, config, seeds, |_| Census::new());
+    let mut world = World::new(setup, config, seeds, |_| Census::default());
     let mut chance = seeds.rng(Stream::Faults);
-    let caller = (uniform(&mut chance) * f64::from(members)) as u32;
+    let caller = (unit(chance.next_u64()) * f64::from(members)) as u32;
     let length = config.period * u64::from(config.turns);
     for member in 0..members {
-        if uniform(&mut chance) < trial.crash {
-            let at = Instant::START + length.mul_f64(uniform(&mut chance));
+        if unit(chance.next_u64()) < trial.crash {
+            let at = Instant::START + length.mul_f64(unit(chance.next_u64()));
             world.schedule(at, Verb::Kill(Who::one(member)));
         }
     }

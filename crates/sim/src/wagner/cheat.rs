@@ -10,6 +10,7 @@ mod scheme;
 use std::sync::Arc;
 
 use hustings_protocol::MemberId;
+use hustings_protocol::mix64::fit;
 use hustings_protocol::wagner::fault::Side;
 use hustings_protocol::wagner::flips::{Flip, Places};
 use hustings_protocol::wagner::leader::{Leader, Next};
@@ -218,7 +219,7 @@ impl Plot {
             _ => (1, members),
         };
         let span = last - first + 1;
-        let slot = first + ((u128::from(rng.next_u64()) * u128::from(span)) >> 64) as u64;
+        let slot = first + fit(rng.next_u64(), span);
         let fault_place = FaultPlace { side, both, slot: slot as u32 };
         let pretended = Xoshiro256PlusPlus::seed_from_u64(match self.segment.cheat {
             Cheat::SimulateProcessor => rng.next_u64(),

@@ -111,7 +111,7 @@ impl UndecidedRing {
         let mut ring = Self {
             config: Config { stall_limit: None, respond_within: None, ..config },
             view,
-            members: vec![Wagner::new(); members as usize],
+            members: vec![Wagner::default(); members as usize],
             post: VecDeque::new(),
             flipped: Vec::new(),
             orders: Vec::new(),

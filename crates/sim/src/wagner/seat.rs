@@ -75,7 +75,7 @@ impl Seat {
         let place = id.0 as u32;
         let mut segments = setting.cheaters.iter();
         let Some(segment) = segments.find(|it| it.holds(place, setting.members)) else {
-            return Self::Honest(Wagner::new());
+            return Self::Honest(Wagner::default());
         };
         if place == segment.from {
             Self::Mind(Box::new(Plot::new(segment.clone(), setting)))

@@ -16,7 +16,7 @@ fn once(turns: u16) -> Config {
 
 fn world(setup: Setup, config: Config, seed: u64, run: u64) -> World<Census> {
     assert_eq!(config.check(), Ok(()));
-    let make = |_: Boot<Census>| Census::new();
+    let make = |_: Boot<Census>| Census::default();
     World::new(setup, config, Seeds::new(seed, run), make)
 }
 
@@ -223,7 +223,7 @@ fn arbitrary_input_does_not_panic() {
     for seed in seeds(300) {
         let mut rng = Seeds::new(seed, 0).rng(Stream::Faults);
         let me = Candidate::new(below(6, &mut rng), 0);
-        let mut desk = Desk::new(me, Census::new(), once(5), seed);
+        let mut desk = Desk::new(me, Census::default(), once(5), seed);
         for id in (0..6).filter(|&id| id != me.id.0) {
             desk.papers.view.insert(Candidate::new(id, 0));
         }
@@ -300,7 +300,7 @@ fn impossible_configuration_is_refused() {
 
 /// Member 0 of two; counts take ten turns.
 fn one_of_two() -> Desk<Census> {
-    let mut desk = Desk::new(Candidate::new(0, 0), Census::new(), once(10), 1);
+    let mut desk = Desk::new(Candidate::new(0, 0), Census::default(), once(10), 1);
     desk.papers.view.insert(Candidate::new(1, 0));
     desk
 }

@@ -1,7 +1,8 @@
 //! Shuffling: the partial views after some time, from any initial views.
 
-use hustings_protocol::inline_vec::InlineVec;
-use hustings_protocol::shuffle::{Acquaintance, Config, Entry, Message, Request, Shuffle, Timer};
+use hustings_protocol::shuffle::{
+    Acquaintance, Config, Entries, Entry, Message, Request, Shuffle, Timer,
+};
 use hustings_protocol::{Candidate, Duration, Input, Instant, MemberId, Priority, ViewChange};
 use hustings_sim::{Boot, Network, Reordering, Seeds, Stream, Verb, Who, World};
 use rand_core::Rng;
@@ -232,7 +233,7 @@ fn arbitrary_input_does_not_panic() {
 
 fn nonsense(rng: &mut impl Rng) -> Input<Shuffle> {
     let count = below(9, rng);
-    let entries: InlineVec<Entry, 8> = (0..count).map(|_| any_entry(rng)).collect();
+    let entries: Entries = (0..count).map(|_| any_entry(rng)).collect();
     let number = below(40, rng) as u32;
     let from = MemberId(below(12, rng));
     let message = match below(2, rng) {

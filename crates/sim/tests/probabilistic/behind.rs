@@ -11,7 +11,7 @@ const LEADER: Candidate = Candidate { priority: Priority(9), id: MemberId(9) };
 /// Member 5 of a thousand.
 fn seat() -> Desk<Probabilistic> {
     let config = counted(7);
-    let mut desk = Desk::new(Candidate::new(5, 5), Probabilistic::new(), config, 1);
+    let mut desk = Desk::new(Candidate::new(5, 5), Probabilistic::default(), config, 1);
     desk.papers.view.insert(Candidate::new(2, 2));
     desk.tell(Input::Request(Request::GroupSize(1_000)));
     desk

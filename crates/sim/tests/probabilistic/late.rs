@@ -20,7 +20,7 @@ fn rounds(sigma: f64, seed: u64) -> u16 {
         view: 0.1,
     };
     let config = Config::field(seed, BOUND, BOUND).knowing_few(); // the key decides the draw
-    let mut world = World::new(setup, config, Seeds::new(seed, 0), |_| Probabilistic::new());
+    let mut world = World::new(setup, config, Seeds::new(seed, 0), |_| Probabilistic::default());
     for member in 0..299 {
         world.request(member, Request::GroupSize(300));
         world.start(member);
@@ -63,7 +63,7 @@ fn skipped_duplicates_have_no_effect() {
                 view: 0.5,
             };
             let config = Config { hesitation: HOP * 10, ..Config::paper(MEMBERS.into(), HOP) };
-            let (seeds, make) = (Seeds::new(seed, 0), |_| Probabilistic::new());
+            let (seeds, make) = (Seeds::new(seed, 0), |_| Probabilistic::default());
             match is_recorded {
                 true => {
                     let trace = JsonLines::new(Vec::new());

@@ -53,7 +53,7 @@ fn group_with(
         view,
     };
     let seeds = Seeds::new(seed, 0);
-    let mut world = World::new(setup, config, seeds, |_| Probabilistic::new());
+    let mut world = World::new(setup, config, seeds, |_| Probabilistic::default());
     let mut rng = seeds.rng(Stream::Layout);
     for member in 0..members {
         let at = Instant(rng.next_u64() % (HOP.0 * 20));

@@ -8,7 +8,7 @@ use crate::support::desk::Desk;
 
 /// Member 5, with priority 5.
 fn seat(config: Config) -> Desk<Probabilistic> {
-    Desk::new(Candidate::new(5, 5), Probabilistic::new(), config, 1)
+    Desk::new(Candidate::new(5, 5), Probabilistic::default(), config, 1)
 }
 
 fn round(sequence: u64, number: u16) -> RoundId {

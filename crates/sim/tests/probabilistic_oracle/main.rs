@@ -82,7 +82,7 @@ fn two_relays_elect_two_leaders_as_often_as_enumerated() {
             purge: true,
         };
         let mut split = Sample::new(Kind::Proportion);
-        runs(&trial, 20_000, Probabilistic::new, |run| {
+        runs(&trial, 20_000, Probabilistic::default, |run| {
             if run.relay_members == 2 {
                 split.add(f64::from(u8::from(!run.strong_success)));
             }
@@ -168,7 +168,7 @@ fn measure(
         }
     };
     match order {
-        None => runs(trial, count, Probabilistic::new, take),
+        None => runs(trial, count, Probabilistic::default, take),
         Some(order) => runs(trial, count, move || Held::new(order), take),
     }
     sums.into_iter().map(|(name, sum)| (name, sum / count as f64)).collect()

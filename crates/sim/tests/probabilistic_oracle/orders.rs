@@ -35,7 +35,7 @@ const HANDLE: Timer = Timer::Check;
 
 impl Held {
     pub(crate) fn new(order: Order) -> Self {
-        Self { election: Probabilistic::new(), order, waiting: Vec::new() }
+        Self { election: Probabilistic::default(), order, waiting: Vec::new() }
     }
 
     fn hold(&mut self, from: MemberId, message: Message, io: &mut impl Io<Self>) {

@@ -70,7 +70,7 @@ impl Table {
         Self {
             config,
             view,
-            members: (0..members).map(|place| is_honest(place).then(Wagner::new)).collect(),
+            members: (0..members).map(|place| is_honest(place).then(Wagner::default)).collect(),
             to: vec![Default::default(); count],
             told: vec![[false; 2]; count],
             warned: vec![[false; 2]; count],

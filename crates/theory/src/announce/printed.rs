@@ -49,10 +49,7 @@ pub fn alternating_sum(loss: f64, n: u64) -> f64 {
 /// # Panics
 /// If the model is invalid.
 pub fn leadership_delay(algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
-    let first = match algorithm {
-        Variant::LeA | Variant::LeS => model.first_announcement(algorithm),
-        Variant::LeM | Variant::Sup | Variant::Al => return None,
-    };
+    let first = model.first_of_le_a_or_s(algorithm)?;
     Some(
         first + model.delay + model.announce_interval * consecutive_lost(model.loss, model.members),
     )

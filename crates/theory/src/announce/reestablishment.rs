@@ -41,10 +41,7 @@ pub fn leader_departure(
     departed: f64,
 ) -> Option<f64> {
     check_interval("listen", listen_interval);
-    let first = match algorithm {
-        Variant::LeA | Variant::LeS => model.first_announcement(algorithm),
-        Variant::LeM | Variant::Sup | Variant::Al => return None,
-    };
+    let first = model.first_of_le_a_or_s(algorithm)?;
     let without_loss = listen_interval + 2.0 * model.delay + first - departed;
     match model.loss {
         MulticastLoss::None | MulticastLoss::Correlated(_) => Some(without_loss),
@@ -191,14 +188,9 @@ pub fn inconsistent_fraction_of_any(model: &AnnounceModel, listen_interval: f64)
 /// # Panics
 /// If the model is invalid.
 pub fn greater_joiner(algorithm: Variant, model: &AnnounceModel) -> Option<f64> {
-    match algorithm {
-        Variant::LeA | Variant::LeS => {
-            let surplus = surplus_announcements(model.loss, model.receivers());
-            let first = model.first_announcement(algorithm);
-            Some(first + model.announce_interval * surplus + model.delay)
-        }
-        Variant::LeM | Variant::Sup | Variant::Al => None,
-    }
+    let first = model.first_of_le_a_or_s(algorithm)?;
+    let surplus = surplus_announcements(model.loss, model.receivers());
+    Some(first + model.announce_interval * surplus + model.delay)
 }
 
 /// Late joiner that is worse than the leader (claim L7): from its arrival until it has heard the

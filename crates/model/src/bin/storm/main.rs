@@ -1,10 +1,11 @@
 //! Runs tenure through random storms, and prints the counts: `cargo xtask storm`.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use hustings_model::storm::{Broken, Count, Outcome, Version};
+use hustings_model::storm::{Count, Outcome, Version};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
@@ -128,7 +129,7 @@ fn table(out: &mut impl io::Write, outcome: &Outcome) -> io::Result<()> {
     writeln!(out, "{:<40} {:>13}", "violations", outcome.broken.len())
 }
 
-fn how_to_replay(version: Version, seed: u64, broken: &Broken) -> String {
+fn how_to_replay(version: Version, seed: u64, broken: impl Display) -> String {
     let which = if version.name == Version::HONEST.name {
         String::new()
     } else {

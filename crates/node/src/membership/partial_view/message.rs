@@ -5,15 +5,11 @@
 
 use std::net::Ipv6Addr;
 
-use hustings_protocol::inline_vec::InlineVec;
-use hustings_protocol::shuffle::{Entry, MOST_EXCHANGED};
+use hustings_protocol::shuffle::Entries;
 use hustings_protocol::{Priority, census, epidemic, shuffle};
 use serde::{Deserialize, Serialize};
 
 use crate::membership::member_table::MemberAddress;
-
-/// The members that a message is about.
-pub(super) type Entries = InlineVec<Entry, MOST_EXCHANGED>;
 
 /// A message between members with partial views.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

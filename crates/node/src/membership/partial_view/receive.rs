@@ -8,11 +8,11 @@
 
 use std::net::SocketAddr;
 
-use hustings_protocol::shuffle::Entry;
+use hustings_protocol::shuffle::{Entries, Entry};
 use hustings_protocol::{Candidate, Instant, MemberId, epidemic, shuffle};
 
 use super::PartialView;
-use super::message::{Entries, Said, ViewMessage, entries_of};
+use super::message::{Said, ViewMessage, entries_of};
 use crate::driver::decode;
 use crate::frame::Sender;
 use crate::membership::member_table::{MemberAddress, Source, localize, widen};
@@ -97,11 +97,11 @@ impl PartialView {
         places: Vec<MemberAddress>,
         from: SocketAddr,
     ) -> Result<Entries, Rejected> {
-        let is_fit = |(entry, known): (Entry, &MemberAddress)| known.is_of(entry.candidate.id);
+        let is_fit = |(entry, known): (&Entry, &MemberAddress)| known.is_of(entry.candidate.id);
         if entries.len() != places.len() || !entries.iter().zip(&places).all(is_fit) {
             return Err(Rejected::Malformed);
         }
-        let mut living = Entries::NONE;
+        let mut living = Entries::new();
         for (entry, known) in entries.iter().zip(places) {
             let (id, incarnation) = (entry.candidate.id, known.incarnation);
             if id == self.me.id || self.tombstones.holds(id, incarnation) {
@@ -109,7 +109,7 @@ impl PartialView {
             }
             self.take_back(entry.candidate, incarnation);
             self.places.note(id, known.reported_from(from.ip()), Source::Hearsay);
-            living.push(entry);
+            living.push(*entry);
         }
         Ok(living)
     }

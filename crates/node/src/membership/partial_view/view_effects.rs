@@ -7,10 +7,10 @@
 //! Invariants  `known` equals the shuffle's acquaintances that have an address and no tombstone
 
 use hustings_protocol::epidemic::Delivery;
-use hustings_protocol::shuffle::{self, Entry, MOST_EXCHANGED};
+use hustings_protocol::shuffle::{self, Entries, Entry, MOST_EXCHANGED};
 use hustings_protocol::{Candidate, MemberId, ViewChange};
 
-use super::message::{Entries, ViewMessage, entries_of};
+use super::message::{ViewMessage, entries_of};
 use super::{PLACES_IN_VIEWS, PartialView};
 use crate::driver::{Effect, ElectionDriver, encode};
 use crate::membership::MembershipEffect;
@@ -103,7 +103,7 @@ impl PartialView {
     pub(super) fn with_places(&self, entries: Entries) -> (Entries, Vec<MemberAddress>) {
         let placed = entries.iter().filter_map(|entry| {
             let known = self.places.get(entry.candidate.id)?;
-            Some((entry, known.clone()))
+            Some((*entry, known.clone()))
         });
         let (entries, places): (Vec<Entry>, Vec<MemberAddress>) = placed.unzip();
         (entries.into_iter().take(MOST_EXCHANGED).collect(), places)

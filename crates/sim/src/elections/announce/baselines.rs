@@ -10,7 +10,7 @@ use crate::convergence::Expected;
 use crate::elections::{Election, Extent};
 use crate::measure::Metric;
 use crate::trial::{Churn, Course};
-use crate::{Boot, Conditions, Detection, Scenario, Seeds, announcing};
+use crate::{Boot, Conditions, Scenario, Seeds, announcing};
 
 /// An election by suppression (SUP).
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,6 @@ impl Suppressing {
 impl Election for Suppressing {
     type Protocol = Suppression;
     type Observer = Onlooker;
-    const DETECTION: Detection = Detection::Never;
 
     fn extent(&self) -> Extent {
         let suppress = self.config.suppress;
@@ -54,7 +53,7 @@ impl Election for Suppressing {
     }
 
     fn member(&self, _: Boot<Suppression>) -> Suppression {
-        Suppression::new()
+        Suppression::default()
     }
 
     fn observer(&self, _: &[Priority], course: Course) -> Onlooker {
@@ -82,7 +81,6 @@ pub struct AnnounceListening {
 impl Election for AnnounceListening {
     type Protocol = AnnounceListen;
     type Observer = Onlooker;
-    const DETECTION: Detection = Detection::Never;
 
     fn extent(&self) -> Extent {
         self.schedule.extent(self.members, self.churn)
@@ -97,7 +95,7 @@ impl Election for AnnounceListening {
     }
 
     fn member(&self, _: Boot<AnnounceListen>) -> AnnounceListen {
-        AnnounceListen::new()
+        AnnounceListen::default()
     }
 
     fn churn(&self) -> Churn {

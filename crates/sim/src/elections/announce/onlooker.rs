@@ -3,7 +3,7 @@
 use hustings_protocol::announce::Message;
 use hustings_protocol::{Duration, ElectionOutcome, Instant, MemberId, Simulated};
 
-use crate::convergence::{Expected, Watch};
+use crate::convergence::{Convergence, Expected, Watch};
 use crate::elections::Observer;
 use crate::measure::{Account, Metric};
 use crate::statistics::Kind;
@@ -32,20 +32,7 @@ pub struct Onlooker {
     /// The times at which messages other than announcements were sent, until the election was over.
     asides: Vec<Instant>,
     /// The cost of the election, once it is over.
-    election: Option<Figures>,
-}
-
-/// The cost of an election, in messages and seconds.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Figures {
-    messages: u64,
-    tmax: f64,
-    delay: f64,
-    rounds: u32,
-    avg_rounds: f64,
-    first_round_messages: u64,
-    first_round_tmax: f64,
-    messages_by_tmax: u64,
+    election: Option<Convergence>,
 }
 
 impl Onlooker {
@@ -62,38 +49,32 @@ impl Onlooker {
     }
 
     fn note_end(&mut self) {
-        let hearing = self.convergence.hearing();
-        let Some(heard) = hearing.convergence() else {
+        let hearing = &self.convergence.hearing;
+        let Some(heard) = hearing.convergence else {
             return;
         };
         let asides_by_tmax = self.asides.partition_point(|sent| *sent <= heard.tmax);
-        self.election = Some(Figures {
+        self.election = Some(Convergence {
             messages: heard.messages + self.asides.len() as u64,
-            tmax: heard.tmax.as_secs_f64(),
-            delay: heard.delay.as_secs_f64(),
-            rounds: heard.rounds,
-            avg_rounds: heard.avg_rounds,
-            first_round_messages: hearing.first_round_messages(),
-            first_round_tmax: hearing.first_round_ended().as_secs_f64(),
             messages_by_tmax: heard.messages_by_tmax + asides_by_tmax as u64,
+            ..heard
         });
     }
 
     /// Returns the cost of an election that ends with [`Close::Spoken`]: all messages of a single
     /// round.
-    fn spoken(&self, delay: Duration) -> Option<Figures> {
-        let hearing = self.convergence.hearing();
-        let last = hearing.last_sent()?;
-        let tmax = last.as_secs_f64();
-        Some(Figures {
-            messages: hearing.messages(),
-            tmax,
-            delay: (last + delay).as_secs_f64(),
+    fn spoken(&self, delay: Duration) -> Option<Convergence> {
+        let hearing = &self.convergence.hearing;
+        let (last, messages) = (hearing.last_sent()?, hearing.messages());
+        Some(Convergence {
+            tmax: last,
+            delay: last + delay,
+            messages,
+            messages_by_tmax: messages,
             rounds: 1,
             avg_rounds: 1.0,
-            first_round_messages: hearing.messages(),
-            first_round_tmax: tmax,
-            messages_by_tmax: hearing.messages(),
+            first_round_messages: messages,
+            first_round_ended: last,
         })
     }
 
@@ -172,7 +153,7 @@ impl<P: Simulated<Message = Message, Outcome = ElectionOutcome>> Observer<P> for
 pub struct Story {
     run: Run,
     /// `None` if the election was not over by the end of the run.
-    election: Option<Figures>,
+    election: Option<Convergence>,
     afterwards: Option<Afterwards>,
     elected_best: bool,
 }
@@ -186,15 +167,15 @@ struct Afterwards {
 
 impl Afterwards {
     fn of(convergence: &Watch, ended: Instant) -> Self {
-        let agreement = convergence.agreement();
-        let changes = agreement.changes();
-        let spans = agreement.disagreements();
+        let agreement = &convergence.agreement;
+        let changes = agreement.changes;
+        let spans = &agreement.disagreements;
         let Some((_, agreed)) = spans.first() else {
             return Self { inconsistent: 1.0, reestablishment: None, changes };
         };
         let disagreed = agreement.disagreed(*agreed, ended).as_secs_f64();
         let time = (ended - *agreed).as_secs_f64();
-        let present = usize::from(agreement.disagreed_since().is_some());
+        let present = usize::from(agreement.disagreed_since.is_some());
         let count = spans.len() - 1 + present;
         Self {
             inconsistent: if time > 0.0 { disagreed / time } else { 0.0 },
@@ -213,20 +194,20 @@ impl Account for Story {
 
 /// Returns the metrics of an election that ends with `close`, in runs that take this course.
 pub(super) fn metrics<P: Simulated>(close: Close, course: Course) -> Vec<Metric<Story>> {
-    let number = |name, read: fn(&Figures) -> f64| {
+    let number = |name, read: fn(&Convergence) -> f64| {
         Metric::new(name, Kind::Number, move |story: &Story| story.election.as_ref().map(read))
     };
     let mut metrics = vec![
         number("messages", |it| it.messages as f64),
-        number("tmax", |it| it.tmax),
-        number("delay", |it| it.delay),
+        number("tmax", |it| it.tmax.as_secs_f64()),
+        number("delay", |it| it.delay.as_secs_f64()),
     ];
     if close == Close::Heard {
         metrics.extend([
             number("rounds", |it| f64::from(it.rounds)),
             number("avg_rounds", |it| it.avg_rounds),
             number("first_round_messages", |it| it.first_round_messages as f64),
-            number("first_round_tmax", |it| it.first_round_tmax),
+            number("first_round_tmax", |it| it.first_round_ended.as_secs_f64()),
             number("messages_by_tmax", |it| it.messages_by_tmax as f64),
         ]);
     }
