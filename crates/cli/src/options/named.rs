@@ -21,27 +21,49 @@ pub(crate) trait Named: Copy + PartialEq + Send + Sync + 'static {
 
     /// Returns the value's name on the command line.
     fn name(self) -> &'static str {
-        let found = Self::NAMES.iter().find(|(value, _, _)| *value == self);
-        found.map_or("", |(_, name, _)| name)
+        name_in(Self::NAMES, &self)
     }
 }
 
-/// Returns a parser of the names.
-pub(crate) fn one_of<T: Named>() -> impl TypedValueParser<Value = T> {
-    let values = T::NAMES.iter();
-    let values = values.map(|(_, name, help)| PossibleValue::new(*name).help(*help));
-    PossibleValuesParser::new(values).map(|chosen| {
-        let found = T::NAMES.iter().find(|(_, name, _)| *name == chosen);
+/// Returns the name of a value in a table, or an empty text if it has none.
+pub(crate) fn name_in<T: PartialEq>(names: Names<T>, value: &T) -> &'static str {
+    names.iter().find(|(other, _, _)| other == value).map_or("", |(_, name, _)| name)
+}
+
+/// Returns what clap shows of a table.
+pub(crate) fn possible_values<T>(names: Names<T>) -> impl Iterator<Item = PossibleValue> {
+    names.iter().map(|(_, name, help)| PossibleValue::new(*name).help(*help))
+}
+
+/// Returns a parser of the names in a table.
+pub(crate) fn one_in<T>(names: Names<T>) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(possible_values(names)).map(|chosen| {
+        let found = names.iter().find(|(_, name, _)| *name == chosen);
         found.expect("clap lets nothing else through").0
     })
 }
 
-/// Implements [`Named`] for enums. As in clap, the comment of a value is its help text.
+/// Returns a parser of the names of an enum.
+pub(crate) fn one_of<T: Named>() -> impl TypedValueParser<Value = T> {
+    one_in(T::NAMES)
+}
+
+/// Makes a table of names. As in clap, the comment of a value is its help text.
+macro_rules! names {
+    ($type:ident { $($(#[doc = $help:literal])+ $value:ident = $name:literal,)+ }) => {
+        &[$(($type::$value, $name, concat!($($help),+).trim_ascii_start())),+]
+    };
+}
+pub(crate) use names;
+
+/// Implements [`Named`] for enums.
 macro_rules! named {
-    ($($type:ident { $($(#[doc = $help:literal])+ $value:ident = $name:literal,)+ })+) => {
+    ($($type:ident $values:tt)+) => {
         $(impl Named for $type {
-            const NAMES: Names<Self> =
-                &[$((Self::$value, $name, concat!($($help),+).trim_ascii_start())),+];
+            const NAMES: Names<Self> = names!($type $values);
         })+
     };
 }
