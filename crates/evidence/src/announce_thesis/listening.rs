@@ -19,8 +19,8 @@ const SETTLED: f64 = 50.0;
 /// The time after the measurement by which an expired timer is set again.
 const AFTERMATH: f64 = 100.0;
 
-/// Observes the listeners under a leader that never left, during `span`. Returns the fraction of the
-/// time in which not all followed it, and the length of each interval of disagreement.
+/// Observes the listeners under a leader that never left, during `span`. Returns the fraction of
+/// the time in which not all followed it, and the length of each interval of disagreement.
 fn listened(config: Config, model: &AnnounceModel, span: f64, seeds: Seeds) -> (f64, Vec<f64>) {
     let (from, to) = (instant(SETTLED), instant(SETTLED + span));
     let mut world = group(config, model, seeds);
