@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use hustings_sim::monte_carlo::{self, ThreadsError};
+use hustings_sim::monte_carlo;
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Seeds, Stream};
 
@@ -34,12 +34,6 @@ pub struct ExperimentError(pub(crate) String);
 /// The result of an experiment, if it could be run.
 pub(crate) type Result<T> = std::result::Result<T, ExperimentError>;
 
-impl From<ThreadsError> for ExperimentError {
-    fn from(error: ThreadsError) -> Self {
-        Self(error.to_string())
-    }
-}
-
 impl Budget {
     /// Returns `quick` or `full`, by the extent.
     pub(crate) fn choose<T>(&self, quick: T, full: T) -> T {
@@ -67,7 +61,8 @@ impl Budget {
             results.push(result);
             ControlFlow::Continue(())
         };
-        monte_carlo::run(runs, self.threads.into(), one, || (), take)?;
+        let done = monte_carlo::run(runs, self.threads.into(), one, || (), take);
+        done.map_err(|error| ExperimentError(error.to_string()))?;
         Ok(results)
     }
 
