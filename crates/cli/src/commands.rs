@@ -18,7 +18,9 @@ mod watch;
 
 use clap::Parser;
 
+use crate::elections::Choice;
 use crate::failure::Failure;
+use crate::simulation::SimulationOptions;
 
 /// The command line of `hustings`.
 #[derive(Debug, Parser)]
@@ -45,8 +47,12 @@ pub(crate) enum Arguments {
     #[command(subcommand)]
     Keys(keys::Keys),
     Draw(Box<draw::Draw>),
-    Sim(sim::Sim),
-    Theory(theory::Theory),
+    #[command(subcommand, about = "Simulate an election many times and report its cost",
+              after_help = sim::EXAMPLES)]
+    Sim(Choice<SimulationOptions>),
+    #[command(subcommand, about = "Compute the cost of an election by closed forms",
+              after_help = theory::EXAMPLES)]
+    Theory(Choice<theory::NoOptions>),
     Reproduce(reproduce::Reproduce),
 }
 
@@ -69,8 +75,8 @@ impl Arguments {
             Self::Config(config) => config.run(),
             Self::Keys(keys) => keys.run(),
             Self::Draw(draw) => draw.run(),
-            Self::Sim(sim) => sim.run(),
-            Self::Theory(theory) => theory.run(),
+            Self::Sim(protocol) => sim::run(protocol),
+            Self::Theory(protocol) => theory::run(protocol),
             Self::Reproduce(reproduce) => reproduce.run(),
         }
     }
