@@ -9,8 +9,8 @@ use hustings_sim::{Seeds, Stream};
 /// The size of an experiment and the source of its randomness.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// True for few runs and small groups, enough for a first look; otherwise there are as many runs
-    /// as a publication needs.
+    /// True for few runs and small groups, enough for a first look. Otherwise there are as many
+    /// runs as a publication needs.
     pub quick: bool,
     /// The seed of all randomness.
     pub seed: u64,
