@@ -16,9 +16,11 @@ mod trace;
 mod voter;
 mod watch;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 
+use crate::elections::Choice;
 use crate::failure::Failure;
+use crate::simulation::SimulationOptions;
 
 /// The command line of `hustings`.
 #[derive(Debug, Parser)]
@@ -29,13 +31,7 @@ use crate::failure::Failure;
     after_help = EXIT_CODES,
     arg_required_else_help = true
 )]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Arguments {
     Demo(demo::Demo),
     Run(Box<run::Run>),
     Agent(Box<agent::AgentCommand>),
@@ -43,13 +39,20 @@ enum Command {
     Watch(watch::Watch),
     StepDown(step_down::StepDown),
     Council(Box<council::CouncilCommand>),
+    #[command(subcommand)]
     Voter(voter::Voter),
     Trace(trace::Trace),
+    #[command(subcommand)]
     Config(config::Config),
+    #[command(subcommand)]
     Keys(keys::Keys),
     Draw(Box<draw::Draw>),
-    Sim(sim::Sim),
-    Theory(theory::Theory),
+    #[command(subcommand, about = "Simulate an election many times and report its cost",
+              after_help = sim::EXAMPLES)]
+    Sim(Choice<SimulationOptions>),
+    #[command(subcommand, about = "Compute the cost of an election by closed forms",
+              after_help = theory::EXAMPLES)]
+    Theory(Choice<theory::NoOptions>),
     Reproduce(reproduce::Reproduce),
 }
 
@@ -59,22 +62,22 @@ const EXIT_CODES: &str = "Exit codes: 0 success; 1 failed or interrupted; 2 a wr
 impl Arguments {
     /// Runs the chosen command.
     pub(crate) fn run(self) -> Result<(), Failure> {
-        match self.command {
-            Command::Demo(demo) => demo.run(),
-            Command::Run(run) => run.run(),
-            Command::Agent(agent) => agent.run(),
-            Command::Status(status) => status.run(),
-            Command::Watch(watch) => watch.run(),
-            Command::StepDown(step_down) => step_down.run(),
-            Command::Council(council) => council.run(),
-            Command::Voter(voter) => voter.run(),
-            Command::Trace(trace) => trace.run(),
-            Command::Config(config) => config.run(),
-            Command::Keys(keys) => keys.run(),
-            Command::Draw(draw) => draw.run(),
-            Command::Sim(sim) => sim.run(),
-            Command::Theory(theory) => theory.run(),
-            Command::Reproduce(reproduce) => reproduce.run(),
+        match self {
+            Self::Demo(demo) => demo.run(),
+            Self::Run(run) => run.run(),
+            Self::Agent(agent) => agent.run(),
+            Self::Status(status) => status.run(),
+            Self::Watch(watch) => watch.run(),
+            Self::StepDown(step_down) => step_down.run(),
+            Self::Council(council) => council.run(),
+            Self::Voter(voter) => voter.run(),
+            Self::Trace(trace) => trace.run(),
+            Self::Config(config) => config.run(),
+            Self::Keys(keys) => keys.run(),
+            Self::Draw(draw) => draw.run(),
+            Self::Sim(protocol) => sim::run(protocol),
+            Self::Theory(protocol) => theory::run(protocol),
+            Self::Reproduce(reproduce) => reproduce.run(),
         }
     }
 }

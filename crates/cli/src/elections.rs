@@ -106,10 +106,12 @@ impl ClosedForm {
 }
 
 /// The names of the protocols, for the usage line.
-pub(crate) const PROTOCOLS: &str = "chang-roberts|modified-ring|bully|announce|suppress|earliest|suppression|announce-listen|probabilistic|council|bolot|wagner";
+const PROTOCOLS: &str = "chang-roberts|modified-ring|bully|announce|suppress|earliest|suppression|announce-listen|probabilistic|council|bolot|wagner";
 
 /// The protocols.
 #[derive(Debug, Subcommand)]
+#[command(subcommand_value_name = PROTOCOLS, subcommand_help_heading = "Protocols",
+          disable_help_subcommand = true)]
 pub(crate) enum Choice<O: Args> {
     /// Ring: the best identity travels once round and returns elected (Chang and Roberts)
     ChangRoberts(With<ChangRobertsOptions, O>),

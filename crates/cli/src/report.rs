@@ -144,7 +144,9 @@ fn row(name: &str, estimate: Option<Estimate>) -> [String; 5] {
         return [label(name), plain(mean), NO_INTERVAL.to_owned(), plain(min), plain(max)];
     };
     let reach = (high - low) / 2.0;
-    let decimals = decimals_for(reach);
+    // Two digits of `reach`, the uncertainty of the value.
+    let decimals = if reach > 0.0 { (1.0 - reach.log10().floor()).clamp(0.0, 9.0) } else { 9.0 };
+    let decimals = decimals as usize;
     let is_centred = ((high - mean) - (mean - low)).abs() <= 1e-9 * mean.abs().max(reach);
     let interval = if is_centred {
         format!("± {}", rounded(reach, decimals))
@@ -189,11 +191,6 @@ fn table<const COLUMNS: usize>(
         lines.push('\n');
     }
     lines
-}
-
-/// Returns the number of decimals that shows two digits of `reach`, the uncertainty of the value.
-fn decimals_for(reach: f64) -> usize {
-    if reach > 0.0 { (1.0 - reach.log10().floor()).clamp(0.0, 9.0) as usize } else { 9 }
 }
 
 /// Formats a value; one that the usual decimals would round to nothing keeps two digits.

@@ -17,7 +17,7 @@ use hustings_system::secret_file::{self, SecretFileError};
 pub struct Secret(SigningKey);
 
 /// A member's public key: 64 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Bytes<32>", into = "Bytes<32>")]
 pub struct PublicKey(VerifyingKey);
 
@@ -118,12 +118,6 @@ impl From<PublicKey> for Bytes<32> {
 }
 
 impl std::fmt::Display for PublicKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        Bytes::from(*self).fmt(f)
-    }
-}
-
-impl std::fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         Bytes::from(*self).fmt(f)
     }

@@ -158,10 +158,7 @@ impl Link {
         prepare(&stream);
         let (ours, theirs) = greet(&mut stream, side, ends).await?;
         let connects = side == Side::Right;
-        let prologue = match connects {
-            true => [ours, theirs].concat(),
-            false => [theirs, ours].concat(),
-        };
+        let prologue = if connects { [ours, theirs].concat() } else { [theirs, ours].concat() };
         let name = &ends.neighbour(side).name;
         let wrong_key = |_: snow::Error| Broken::Key(name.clone());
         let mut noise = ends
@@ -300,9 +297,10 @@ async fn greet(
     if hello.ring != ends.digest {
         return Err(Broken::OtherRing { name, theirs: hello.ring, ours: ends.digest });
     }
-    match hello.from == neighbour.name && hello.to == *me {
-        true => Ok((ours, theirs)),
-        false => Err(Broken::Stranger(name)),
+    if hello.from == neighbour.name && hello.to == *me {
+        Ok((ours, theirs))
+    } else {
+        Err(Broken::Stranger(name))
     }
 }
 

@@ -147,12 +147,11 @@ fn caller(refused: Option<&str>) -> String {
 }
 
 fn after_all(is_certain: bool) -> &'static str {
-    match is_certain {
-        true => "and so have all others: the result stands, and their transcripts show it",
-        false => {
-            "so the result may stand: ask the others, whose transcripts show whether all \
+    if is_certain {
+        "and so have all others: the result stands, and their transcripts show it"
+    } else {
+        "so the result may stand: ask the others, whose transcripts show whether all \
                   have signed"
-        }
     }
 }
 
@@ -245,9 +244,10 @@ impl Participant {
                 let missing = rendezvous.absent(now);
                 return Err(NoDraw::NotGathered {
                     waited: self.wait,
-                    missing: match missing.is_empty() {
-                        true => "a member that is not a neighbour of this one".to_owned(),
-                        false => missing.join(" and "),
+                    missing: if missing.is_empty() {
+                        "a member that is not a neighbour of this one".to_owned()
+                    } else {
+                        missing.join(" and ")
                     },
                     refused: rendezvous.refused(now),
                 });

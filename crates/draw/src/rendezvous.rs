@@ -145,10 +145,7 @@ impl<'a> Rendezvous<'a> {
     fn missing(&self) -> Vec<String> {
         let neighbours = Side::BOTH.into_iter();
         let neighbours: Vec<String> = neighbours.filter_map(|it| self.unlinked(it)).collect();
-        match neighbours.is_empty() {
-            true => self.beyond().into_iter().collect(),
-            false => neighbours,
-        }
+        if neighbours.is_empty() { self.beyond().into_iter().collect() } else { neighbours }
     }
 
     /// The members that were missing, for a member that gives up at `now`.
@@ -165,10 +162,7 @@ impl<'a> Rendezvous<'a> {
         if self.slots.both().into_iter().all(stood) {
             absent.extend(self.beyond.clone());
         }
-        match absent.is_empty() {
-            true => self.missing(),
-            false => absent,
-        }
+        if absent.is_empty() { self.missing() } else { absent }
     }
 
     /// The reason for which a caller was refused, if the left neighbour is missing.
@@ -206,10 +200,7 @@ impl<'a> Rendezvous<'a> {
         // attestation, or the one beyond it, is missing. The neighbours themselves are present,
         // unless no other member is left and they have no link to each other.
         let others = names([left.max(1), right.max(1)]);
-        let unheard = match others.is_empty() {
-            true => names([left, right]),
-            false => others,
-        };
+        let unheard = if others.is_empty() { names([left, right]) } else { others };
         match unheard[..] {
             [] => None, // all are present: the last attestations are on their way
             [name] => Some(name.to_owned()),

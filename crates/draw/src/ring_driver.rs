@@ -57,7 +57,7 @@ pub(super) enum Effect {
 
 /// A protocol at one place on the ring, with its inputs and effects.
 pub(super) struct RingDriver<P> {
-    protocol: P,
+    pub(super) protocol: P,
     io: RingIo,
 }
 
@@ -124,11 +124,6 @@ impl<P: RingMember> RingDriver<P> {
 
     pub(super) fn leave(&mut self, now: Instant) -> Result<Vec<Effect>, NoRandomness> {
         self.step(now, Input::Leave)
-    }
-
-    /// The protocol.
-    pub(super) fn protocol(&self) -> &P {
-        &self.protocol
     }
 
     /// The time at which the timer expires.

@@ -221,9 +221,10 @@ impl<P: RingMember> Session<P> {
         if self.result_votes.knows(statement.place, statement.verdict) {
             return Ok(());
         }
-        match statement.counts(&self.ends.ring, self.session) {
-            true => self.take(statement, Some(from)),
-            false => self.lose(from, &Broken::Signature),
+        if statement.counts(&self.ends.ring, self.session) {
+            self.take(statement, Some(from))
+        } else {
+            self.lose(from, &Broken::Signature)
         }
     }
 

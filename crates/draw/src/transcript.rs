@@ -180,16 +180,12 @@ impl Transcript {
         };
         let file = options.open(path).map_err(refuse)?;
         once_marker::sync_name(path).map_err(refuse)?;
-        Ok(Self::of(Some(BufWriter::new(file))))
+        Ok(Self { file: Some(BufWriter::new(file)), ..Self::lost() })
     }
 
     /// Creates a transcript without a file, for a member that can only sign its withdrawal.
     pub(super) fn lost() -> Self {
-        Self::of(None)
-    }
-
-    fn of(file: Option<BufWriter<File>>) -> Self {
-        Self { chain: Chain::default(), file, calendar: Calendar::new(), last_time: None }
+        Self { chain: Chain::default(), file: None, calendar: Calendar::new(), last_time: None }
     }
 
     fn file(&mut self) -> io::Result<&mut BufWriter<File>> {

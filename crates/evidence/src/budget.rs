@@ -2,24 +2,16 @@
 
 use std::ops::ControlFlow;
 
-use hustings_sim::monte_carlo::{self, ThreadsError};
+use hustings_sim::monte_carlo;
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Seeds, Stream};
-
-/// The size of the experiments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// Few runs and small groups: enough for a first look.
-    Quick,
-    /// As many runs as a publication needs.
-    Full,
-}
 
 /// The size of an experiment and the source of its randomness.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// The size of the experiments.
-    pub extent: Extent,
+    /// True for few runs and small groups, enough for a first look. Otherwise there are as many
+    /// runs as a publication needs.
+    pub quick: bool,
     /// The seed of all randomness.
     pub seed: u64,
     /// The number of threads; 0 means one for each core.
@@ -34,19 +26,10 @@ pub struct ExperimentError(pub(crate) String);
 /// The result of an experiment, if it could be run.
 pub(crate) type Result<T> = std::result::Result<T, ExperimentError>;
 
-impl From<ThreadsError> for ExperimentError {
-    fn from(error: ThreadsError) -> Self {
-        Self(error.to_string())
-    }
-}
-
 impl Budget {
-    /// Returns `quick` or `full`, by the extent.
+    /// Returns `quick` or `full`, by the size.
     pub(crate) fn choose<T>(&self, quick: T, full: T) -> T {
-        match self.extent {
-            Extent::Quick => quick,
-            Extent::Full => full,
-        }
+        if self.quick { quick } else { full }
     }
 
     /// Returns the same budget with a seed of its own. An additional experiment then changes no
@@ -67,7 +50,8 @@ impl Budget {
             results.push(result);
             ControlFlow::Continue(())
         };
-        monte_carlo::run(runs, self.threads.into(), one, || (), take)?;
+        let done = monte_carlo::run(runs, self.threads.into(), one, || (), take);
+        done.map_err(|error| ExperimentError(error.to_string()))?;
         Ok(results)
     }
 

@@ -132,6 +132,48 @@ impl Series {
     pub(super) fn looking_like(self, look: usize) -> Self {
         Self { looks_like: Some(look), ..self }
     }
+
+    fn draw<'a, 'b: 'a>(
+        &self,
+        colour: RGBColor,
+        marker: &'static [(i32, i32)],
+        chart: &mut Chart<'a, 'b>,
+    ) -> Drawn {
+        let low = self.points.iter().map(|point| (point.x, point.ci95[0]));
+        let high = self.points.iter().map(|point| (point.x, point.ci95[1]));
+        let band: Vec<(f64, f64)> = low.chain(high.rev()).collect();
+        chart.draw_series([Polygon::new(band, colour.mix(0.2))])?;
+        let line = LineSeries::new(self.line.iter().copied(), colour.stroke_width(2));
+        let (has_line, has_points) = (!self.line.is_empty(), !self.points.is_empty());
+        chart.draw_series(line)?.label(self.label.as_str()).legend(move |(x, y)| {
+            let ends = if has_line { [(0, 0), (18, 0)] } else { [(9, 0); 2] };
+            let around = |&(right, down): &(i32, i32)| (right + 9, down);
+            let shape = if has_points { marker } else { &[] };
+            EmptyElement::at((x, y))
+                + PathElement::new(ends, colour.stroke_width(2))
+                + Polygon::new(shape.iter().map(around).collect::<Vec<_>>(), colour)
+        });
+        let whisker = |point: &Point| {
+            let ends = point.ci95.map(|end| (point.x, end));
+            PathElement::new(ends.to_vec(), colour.stroke_width(1))
+        };
+        chart.draw_series(self.points.iter().map(whisker))?;
+        let mark = |point: &Point| {
+            EmptyElement::at((point.x, point.mean)) + Polygon::new(marker.to_vec(), colour)
+        };
+        chart.draw_series(self.points.iter().map(mark))?;
+        Ok(())
+    }
+
+    fn xs(&self) -> impl Iterator<Item = f64> {
+        let measured = self.points.iter().map(|point| point.x);
+        self.line.iter().map(|(x, _)| *x).chain(measured)
+    }
+
+    fn ys(&self) -> impl Iterator<Item = f64> {
+        let measured = self.points.iter().flat_map(|point| point.ci95);
+        self.line.iter().map(|(_, y)| *y).chain(measured)
+    }
 }
 
 type Drawn = std::result::Result<(), Box<dyn Error>>;
@@ -188,50 +230,6 @@ impl Panel {
             .border_style(BLACK.mix(0.15))
             .draw()?;
         Ok(area.present()?)
-    }
-}
-
-impl Series {
-    fn draw<'a, 'b: 'a>(
-        &self,
-        colour: RGBColor,
-        marker: &'static [(i32, i32)],
-        chart: &mut Chart<'a, 'b>,
-    ) -> Drawn {
-        let low = self.points.iter().map(|point| (point.x, point.ci95[0]));
-        let high = self.points.iter().map(|point| (point.x, point.ci95[1]));
-        let band: Vec<(f64, f64)> = low.chain(high.rev()).collect();
-        chart.draw_series([Polygon::new(band, colour.mix(0.2))])?;
-        let line = LineSeries::new(self.line.iter().copied(), colour.stroke_width(2));
-        let (has_line, has_points) = (!self.line.is_empty(), !self.points.is_empty());
-        chart.draw_series(line)?.label(self.label.as_str()).legend(move |(x, y)| {
-            let ends = if has_line { [(0, 0), (18, 0)] } else { [(9, 0); 2] };
-            let around = |&(right, down): &(i32, i32)| (right + 9, down);
-            let shape = if has_points { marker } else { &[] };
-            EmptyElement::at((x, y))
-                + PathElement::new(ends, colour.stroke_width(2))
-                + Polygon::new(shape.iter().map(around).collect::<Vec<_>>(), colour)
-        });
-        let whisker = |point: &Point| {
-            let ends = point.ci95.map(|end| (point.x, end));
-            PathElement::new(ends.to_vec(), colour.stroke_width(1))
-        };
-        chart.draw_series(self.points.iter().map(whisker))?;
-        let mark = |point: &Point| {
-            EmptyElement::at((point.x, point.mean)) + Polygon::new(marker.to_vec(), colour)
-        };
-        chart.draw_series(self.points.iter().map(mark))?;
-        Ok(())
-    }
-
-    fn xs(&self) -> impl Iterator<Item = f64> {
-        let measured = self.points.iter().map(|point| point.x);
-        self.line.iter().map(|(x, _)| *x).chain(measured)
-    }
-
-    fn ys(&self) -> impl Iterator<Item = f64> {
-        let measured = self.points.iter().flat_map(|point| point.ci95);
-        self.line.iter().map(|(_, y)| *y).chain(measured)
     }
 }
 

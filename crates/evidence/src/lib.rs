@@ -21,12 +21,12 @@ mod wagner_paper;
 
 use serde::Serialize;
 
-pub use budget::{Budget, ExperimentError, Extent};
+pub use budget::{Budget, ExperimentError};
 use budget::{Result, seed_of};
 use evidence::{Evidence, Verdict, name_of};
 use figure::{Panel, Series};
 pub use page::write as page;
-pub use text::{Telling, write as text};
+pub use text::write as text;
 
 /// All documents with claims.
 const DOCUMENTS: &[Document] = &[
@@ -228,7 +228,7 @@ impl<'a> Report<'a> {
     /// Builds the report of `findings`.
     pub fn new(budget: &Budget, findings: &'a [Finding]) -> Self {
         Self {
-            quick: budget.extent == Extent::Quick,
+            quick: budget.quick,
             seed: budget.seed,
             claims: findings.iter().map(Finding::entry).collect(),
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::evidence::{Check, Verdict, name_of};
-use super::{Budget, Drawing, Extent, Finding};
+use super::{Budget, Drawing, Finding};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -37,16 +37,10 @@ fn introduction(budget: &Budget, findings: &[Finding]) -> String {
     let mut documents: Vec<&str> = findings.iter().map(|finding| finding.document).collect();
     documents.dedup();
     let mut text = String::from("<h1>Claims, put to the test</h1>\n<p class=\"lead\">");
-    for (place, document) in documents.iter().enumerate() {
-        let separator = if place == 0 { "" } else { "; " };
-        let _ = write!(text, "{separator}{}", escaped(document));
-    }
-    let extent = match budget.extent {
-        Extent::Quick => {
-            "<strong>quick</strong>: fewer runs and smaller groups than without <code>--quick</code>"
-        }
-        Extent::Full => "full",
-    };
+    text += &documents.into_iter().map(escaped).collect::<Vec<_>>().join("; ");
+    let quick =
+        "<strong>quick</strong>: fewer runs and smaller groups than without <code>--quick</code>";
+    let extent = budget.choose(quick, "full");
     let (count, seed) = (findings.len(), budget.seed);
     let _ = writeln!(
         text,

@@ -1,12 +1,12 @@
 //! The selection of claims; and assertions for tests that break what a claim is about and expect
 //! the claim to fail.
 
-use super::budget::{Budget, Extent, Fixture, Result};
+use super::budget::{Budget, Fixture, Result};
 use super::evidence::{Evidence, Verdict};
 use super::{Selection, claims};
 
 /// The smallest budget that shows the effect.
-const GLANCE: Budget = Budget { extent: Extent::Quick, seed: 1, threads: 0 };
+const GLANCE: Budget = Budget { quick: true, seed: 1, threads: 0 };
 
 type Evaluation<C> = fn(&Fixture<'_, C>, &mut Evidence) -> Result<String>;
 

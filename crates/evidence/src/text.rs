@@ -3,19 +3,11 @@
 use std::fmt::Write;
 
 use super::evidence::{Check, name_of};
-use super::{Budget, Extent, Finding};
-
-/// The amount of detail for each claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Telling {
-    /// The verdict alone.
-    Briefly,
-    /// The verdict and the checks that it follows from.
-    WithEvidence,
-}
+use super::{Budget, Finding};
 
 /// Writes two lines for each claim: the document's statement with our verdict, and the measurement.
-pub fn write(budget: &Budget, findings: &[Finding], telling: Telling) -> String {
+/// `with_evidence` adds the checks that the verdict follows from.
+pub fn write(budget: &Budget, findings: &[Finding], with_evidence: bool) -> String {
     let mut text = String::new();
     let mut document = "";
     for finding in findings {
@@ -24,11 +16,11 @@ pub fn write(budget: &Budget, findings: &[Finding], telling: Telling) -> String 
             let _ = writeln!(text, "{document}\n");
         }
         text += &entry(finding);
-        if telling == Telling::WithEvidence {
+        if with_evidence {
             text += &evidence(finding);
         }
     }
-    text + &closing(budget, findings, telling)
+    text + &closing(budget, findings, with_evidence)
 }
 
 fn entry(finding: &Finding) -> String {
@@ -55,7 +47,7 @@ fn evidence(finding: &Finding) -> String {
     text + "\n"
 }
 
-fn closing(budget: &Budget, findings: &[Finding], telling: Telling) -> String {
+fn closing(budget: &Budget, findings: &[Finding], with_evidence: bool) -> String {
     let mut text = String::new();
     let complaints = findings.iter().filter_map(Finding::complaint);
     for complaint in complaints {
@@ -64,11 +56,11 @@ fn closing(budget: &Budget, findings: &[Finding], telling: Telling) -> String {
     let (count, seed) = (findings.len(), budget.seed);
     let plural = if count == 1 { "" } else { "s" };
     let _ = write!(text, "\n{count} claim{plural}, seed {seed}");
-    if budget.extent == Extent::Quick {
+    if budget.quick {
         text += "; quick: fewer runs and smaller groups than without --quick";
     }
     text.push('\n');
-    if telling == Telling::Briefly {
+    if !with_evidence {
         text += "The evidence: `hustings reproduce ID`, or --out DIR for a page with figures.\n";
     }
     text

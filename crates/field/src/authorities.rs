@@ -31,23 +31,23 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let testbed = Testbed::new(&hosts, &program);
 
     let title = "Messages, packets and syncs to get tenure, and to keep it once:";
-    let mut table = report.table(title, &counts::HEADINGS);
+    report.table(title, &counts::HEADINGS);
     for method in &chosen {
         // New stores each time: what one method left behind would expire and be written to disk
         // while the next one is counted.
         let stores = Stores::open(&hosts, MEMBERS)?;
-        counts::run(Setup { testbed, stores: &stores }, **method, &mut table)?;
+        counts::run(Setup { testbed, stores: &stores }, **method, &mut report)?;
     }
-    table.note(HOW_IT_IS_COUNTED);
+    report.note(HOW_IT_IS_COUNTED);
 
     let title = "Until a command runs under tenure, in milliseconds, 5 hosts:";
-    let mut table = report.table(title, &times::HEADINGS);
+    report.table(title, &times::HEADINGS);
     let stores = Stores::open(&hosts, MEMBERS)?;
     for method in &chosen {
         let trials = method.profile().trials(options.trials);
-        times::run(Setup { testbed, stores: &stores }, **method, trials, &mut table)?;
+        times::run(Setup { testbed, stores: &stores }, **method, trials, &mut report)?;
     }
-    table.note(HOW_IT_IS_TIMED);
+    report.note(HOW_IT_IS_TIMED);
     report.close()
 }
 
@@ -135,30 +135,24 @@ impl LockMethod {
     fn profile(self) -> Profile {
         use HolderFault::{Client, Command, Host};
         const ALL: &[HolderFault] = &[Command, Client, Host];
-        let profile = |name, client, ttl_ms: Option<u64>, store, faults, one_in| {
-            let ttl = ttl_ms.map(Duration::from_millis);
-            Profile { name, client, ttl, store, faults, one_in }
-        };
         let ours = "hustings run";
         let (etcd, postgres) = (Some(Store::Etcd), Some(Store::Postgres));
-        match self {
-            Self::Quorum => profile("quorum of 3, ttl 300 ms", ours, Some(300), None, ALL, 1),
+        let (name, client, ttl_ms, store, faults, one_in) = match self {
+            Self::Quorum => ("quorum of 3, ttl 300 ms", ours, Some(300), None, ALL, 1),
             Self::QuorumByDefault => {
-                profile("quorum of 3, default options", ours, Some(2_000), None, ALL, 3)
+                ("quorum of 3, default options", ours, Some(2_000), None, ALL, 3)
             }
-            Self::Etcd => profile("etcd, ttl 2 s", ours, Some(2_000), etcd, ALL, 3),
-            Self::Postgres => profile("postgres, ttl 300 ms", ours, Some(300), postgres, ALL, 1),
-            Self::EtcdLock => {
-                profile("etcdctl lock, ttl 2 s", "etcdctl", Some(2_000), etcd, ALL, 3)
-            }
+            Self::Etcd => ("etcd, ttl 2 s", ours, Some(2_000), etcd, ALL, 3),
+            Self::Postgres => ("postgres, ttl 300 ms", ours, Some(300), postgres, ALL, 1),
+            Self::EtcdLock => ("etcdctl lock, ttl 2 s", "etcdctl", Some(2_000), etcd, ALL, 3),
             Self::EtcdElect => {
-                profile("etcdctl elect, ttl 60 s", "etcdctl", Some(60_000), etcd, &[Client], 10)
+                ("etcdctl elect, ttl 60 s", "etcdctl", Some(60_000), etcd, &[Client][..], 10)
             }
             Self::AdvisoryLock => {
-                let faults = &[Command, Client];
-                profile("psql, pg_advisory_lock", "psql", None, postgres, faults, 1)
+                ("psql, pg_advisory_lock", "psql", None, postgres, &[Command, Client][..], 1)
             }
-        }
+        };
+        Profile { name, client, ttl: ttl_ms.map(Duration::from_millis), store, faults, one_in }
     }
 
     fn is_ours(self) -> bool {

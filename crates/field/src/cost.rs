@@ -36,7 +36,7 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
         IDLE_FOR.as_secs()
     );
     let headings = ["CPU ms", "bare", "PSS MiB", "sent", "theory", "received", "theory"];
-    let mut table = report.table(&title, &headings);
+    report.table(&title, &headings);
     let followers: Vec<MemberCost> = members.all_but(leader).iter().map(|&it| costs[it]).collect();
     let share = 1.0 / costs.len() as f64;
     // The leader announces itself, and all other members receive that.
@@ -57,7 +57,7 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
         ];
         let demand = most_cpu_ms.map_or("6 MiB".to_owned(), |it| format!("{it} ms, 6 MiB"));
         let is_met = pss_mib <= 6.0 && most_cpu_ms.is_none_or(|it| cpu_ms <= it);
-        table.row(&format!("{IDLE}: {who}"), &cells, &Verdict::new(demand, is_met));
+        report.row(&format!("{IDLE}: {who}"), &cells, &Verdict::new(demand, is_met));
     }
     Ok(())
 }
@@ -94,15 +94,15 @@ pub(super) fn run_agents(
     let headings = ["elect ms", "again ms", "PSS MiB", "CPU ms/s"];
     let row = [("200 agents on one host", ())];
     let mut cpu_ms = 0.0;
-    let table = report.rows(options, title, &headings, &row, |()| {
+    let is_shown = report.rows(options, title, &headings, &row, |()| {
         let cells = many_agents(testbed)?;
         cpu_ms = cells[3];
         Ok((cells.map(|it| format!("{it:.0}")).to_vec(), Verdict::none()))
     })?;
-    if let Some(table) = table {
+    if is_shown {
         let cores = thread::available_parallelism()?.get() as f64;
         let most = AGENTS as f64 * cores * 1e3 / cpu_ms.max(1.0);
-        table.note(&format!(
+        report.note(&format!(
             "Every multicast wakes every agent: idle, {most:.0} such agents would fill the {cores} processors here."
         ));
     }

@@ -75,16 +75,16 @@ fn measure(
     let mut centre = Process::spawn(command.stdout(Stdio::piped()))?;
     let title =
         format!("{members} hosts, of which each loses {percent} % of what it should receive:");
-    let mut table = report.table(&title, &["mean", "from", "to", "most", "theory"]);
+    report.table(&title, &["mean", "from", "to", "most", "theory"]);
     for line in centre.lines()? {
         match line.split_once(' ') {
             Some(("kill", name)) => kill(&mut fleet, name)?,
             Some((what, rest)) if rest.starts_with("mean ") => {
                 let values = rest.split(' ').skip(1).step_by(2);
                 let cells: Vec<String> = values.map(str::to_owned).collect();
-                table.row(what, &cells, &verdict(what, &cells));
+                report.row(what, &cells, &verdict(what, &cells));
             }
-            _ => table.note(&line),
+            _ => report.note(&line),
         }
     }
     ensure!(centre.wait()?.success(), "the centre failed");
@@ -121,8 +121,8 @@ mod tests {
     fn passes(what: &str, cells: &[&str]) -> bool {
         let cells: Vec<String> = cells.iter().map(|it| (*it).to_owned()).collect();
         let mut report = Report::default();
-        let mut table = report.table("a fleet", &[]);
-        table.row(what, &cells, &verdict(what, &cells));
+        report.table("a fleet", &[]);
+        report.row(what, &cells, &verdict(what, &cells));
         report.close().is_ok()
     }
 

@@ -15,23 +15,17 @@ const SETTLES_IN: Duration = Duration::from_secs(3);
 /// The number of times that the leader's host is lost in one group.
 const ROUNDS: u32 = 10;
 
-/// The history of the group before its leader's host is lost.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
+/// One row of the table: a group with default options and some history, or keepalived.
+#[derive(Clone, Copy)]
+enum DefaultsRow {
     /// The group started some seconds ago.
     ColdStart,
     /// One follower was restarted some seconds ago.
     FollowerRestarted,
     /// Each member was restarted, one after the other, the last one some seconds ago.
     AllRestarted,
-    /// Its leader's host was lost before and came back, at least once.
+    /// The leader's host was lost before and came back, at least once.
     EarlierRounds,
-}
-
-/// One row of the table: a group with default options, or keepalived.
-#[derive(Clone, Copy)]
-enum DefaultsRow {
-    Group(Before),
     /// The highest priority, and the difference to the next host's priority.
     Keepalived(u8, u8),
 }
@@ -40,13 +34,10 @@ enum DefaultsRow {
 const FASTEST: &str = "keepalived: host lost, priorities 254 to 250";
 
 const ROWS: &[(&str, DefaultsRow)] = &[
-    ("defaults: host lost", DefaultsRow::Group(Before::ColdStart)),
-    (
-        "defaults: host lost, a follower was restarted",
-        DefaultsRow::Group(Before::FollowerRestarted),
-    ),
-    ("defaults: host lost, every member was restarted", DefaultsRow::Group(Before::AllRestarted)),
-    ("defaults: host lost, for the 2nd to 10th time", DefaultsRow::Group(Before::EarlierRounds)),
+    ("defaults: host lost", DefaultsRow::ColdStart),
+    ("defaults: host lost, a follower was restarted", DefaultsRow::FollowerRestarted),
+    ("defaults: host lost, every member was restarted", DefaultsRow::AllRestarted),
+    ("defaults: host lost, for the 2nd to 10th time", DefaultsRow::EarlierRounds),
     (FASTEST, DefaultsRow::Keepalived(254, 1)),
     ("keepalived: host lost, priorities 150 to 110", DefaultsRow::Keepalived(150, 10)),
 ];
@@ -71,11 +62,11 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
     let fastest = fastest.and_then(|(_, (_, spread))| spread.median());
     report.rows(options, &title, &Spread::HEADINGS, &rows, |(row, spread)| {
         let verdict = match (row, fastest) {
-            (DefaultsRow::Group(_), Some(most)) => {
+            (DefaultsRow::Keepalived(..), _) | (_, None) => Verdict::none(),
+            (_, Some(most)) => {
                 let is_met = spread.median().is_some_and(|it| it <= most);
                 Verdict::new(format!("median {most:.1}, keepalived's"), is_met)
             }
-            _ => Verdict::none(),
         };
         Ok((spread.cells(), verdict))
     })?;
@@ -84,33 +75,29 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
 
 impl DefaultsRow {
     fn measure(&self, testbed: Testbed<'_>, spread: &mut Spread) -> Result<()> {
-        let before = match *self {
-            Self::Keepalived(highest, step) => {
-                let routers = Routers::start(testbed.hosts, highest, step)?;
-                spread.add(routers.lose_master()?);
-                return Ok(());
-            }
-            Self::Group(before) => before,
-        };
+        if let Self::Keepalived(highest, step) = *self {
+            spread.add(Routers::start(testbed.hosts, highest, step)?.lose_master()?);
+            return Ok(());
+        }
         let mut members = testbed.members(Placement::OneEachByDefault, MEMBERS, &[]);
         members.start_all()?;
         let (leader, _) = members.agree_all(PATIENCE)?;
-        match before {
-            Before::ColdStart => {}
-            Before::FollowerRestarted => {
+        match self {
+            Self::ColdStart | Self::Keepalived(..) => {}
+            Self::FollowerRestarted => {
                 // By then the other members have run for long enough.
                 members.listen_for(SETTLES_IN);
                 let leader = members.leader_of(0).unwrap_or(leader);
                 members.restart((leader + 1) % MEMBERS)?;
                 members.agree_all(PATIENCE)?;
             }
-            Before::AllRestarted => {
+            Self::AllRestarted => {
                 for index in 0..MEMBERS {
                     members.restart(index)?;
                     members.agree_all(PATIENCE)?;
                 }
             }
-            Before::EarlierRounds => {
+            Self::EarlierRounds => {
                 lose_leader(testbed, &mut members)?;
                 for _ in 2..ROUNDS {
                     spread.add(lose_leader(testbed, &mut members)?);

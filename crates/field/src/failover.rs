@@ -121,16 +121,10 @@ fn endure(testbed: Testbed<'_>, options: &Options, percent: u32) -> Result<(usiz
 /// The time that both sides have had a leader of their own when the partition heals.
 const APART: Duration = Duration::from_secs(1);
 
-/// The side of the partition that the leader is on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Majority,
-    Minority,
-}
-
-const PARTITIONS: &[(&str, Side)] = &[
-    ("partition 2|3 heals, the leader was among the 3", Side::Majority),
-    ("partition 2|3 heals, the leader was among the 2", Side::Minority),
+/// Each with the number of hosts on the leader's side.
+const PARTITIONS: &[(&str, usize)] = &[
+    ("partition 2|3 heals, the leader was among the 3", 3),
+    ("partition 2|3 heals, the leader was among the 2", 2),
 ];
 
 /// Measures the time until there is one leader after a partition, and whether it is the majority's.
@@ -142,10 +136,10 @@ pub(super) fn partitions(
     let title = "From the heal until all name one leader, in announce intervals; how often it is the \
                  majority's:";
     let headings = ["trials", "median", "p95", "max", "stayed"];
-    report.rows(options, title, &headings, PARTITIONS, |&side| {
+    report.rows(options, title, &headings, PARTITIONS, |&among| {
         let mut stayed = 0;
         let spread = options.repeat(|| {
-            let (intervals, is_majoritys) = heal_partition(testbed, side)?;
+            let (intervals, is_majoritys) = heal_partition(testbed, among)?;
             stayed += u32::from(is_majoritys);
             Ok(intervals)
         })?;
@@ -158,9 +152,9 @@ pub(super) fn partitions(
 
 /// Returns the number of announce intervals until all members named one leader, and whether it was
 /// the majority's all along.
-fn heal_partition(testbed: Testbed<'_>, side: Side) -> Result<(f64, bool)> {
+fn heal_partition(testbed: Testbed<'_>, among: usize) -> Result<(f64, bool)> {
     let (mut members, leader) = testbed.settled(USUAL)?;
-    let (few, many) = sides(leader, side);
+    let (few, many) = sides(leader, among);
     testbed.hosts.cut(&few, &many)?;
     members.agree(&few, &few, PATIENCE)?;
     members.agree(&many, &many, PATIENCE)?;
@@ -176,11 +170,8 @@ fn heal_partition(testbed: Testbed<'_>, side: Side) -> Result<(f64, bool)> {
 }
 
 /// Returns two hosts and three hosts, with the leader on the given side.
-fn sides(leader: usize, side: Side) -> (Vec<usize>, Vec<usize>) {
-    let begin = match side {
-        Side::Minority => leader,
-        Side::Majority => leader + 1,
-    };
+fn sides(leader: usize, among: usize) -> (Vec<usize>, Vec<usize>) {
+    let begin = if among == 2 { leader } else { leader + 1 };
     let around: Vec<usize> = (begin..begin + MEMBERS).map(|it| it % MEMBERS).collect();
     let (few, many) = around.split_at(2);
     (few.to_vec(), many.to_vec())
@@ -188,14 +179,14 @@ fn sides(leader: usize, side: Side) -> (Vec<usize>, Vec<usize>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Side, sides};
+    use super::sides;
 
     #[test]
     fn leader_is_on_the_given_side() {
         for leader in 0..5 {
-            let (few, many) = sides(leader, Side::Minority);
+            let (few, many) = sides(leader, 2);
             assert!(few.contains(&leader) && few.len() == 2 && many.len() == 3);
-            let (few, many) = sides(leader, Side::Majority);
+            let (few, many) = sides(leader, 3);
             assert!(many.contains(&leader) && few.len() == 2 && many.len() == 3);
         }
     }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::hosts::Hosts;
 use super::measure::{milliseconds, now_ns};
 use super::members::{Members, Placement};
-use super::table::{Report, Spread, Table, Verdict};
+use super::table::{Report, Spread, Verdict};
 use super::testbed::{PORT, Testbed, simulate};
 use crate::{Options, Result};
 use election_results::{
@@ -97,9 +97,9 @@ pub(super) fn run(program: &Path, options: &Options, report: &mut Report) -> Res
             "{name}, each of which loses {PERCENT} %, the leader killed {kills} times: means of an election, each with its 95 % \
              interval, and the simulator's:"
         );
-        let mut table = report.table(&title, &["field", "from", "to", "sim", "from", "to"]);
-        compare(&mut table, &observations.results, &predicted)?;
-        print_notes(&table, &observations);
+        report.table(&title, &["field", "from", "to", "sim", "from", "to"]);
+        compare(report, &observations.results, &predicted)?;
+        print_notes(report, &observations);
     }
     Ok(())
 }
@@ -204,33 +204,30 @@ fn predict(program: &Path, plan: &Plan) -> Result<Value> {
 }
 
 /// Prints field and simulator side by side.
-fn compare(table: &mut Table<'_>, results: &ElectionResults, predicted: &Value) -> Result<()> {
+fn compare(report: &mut Report, results: &ElectionResults, predicted: &Value) -> Result<()> {
     let sent = |is_it: fn(&Sent) -> bool| results.mean(|it| it.count(is_it));
     let in_time =
         |is_it: fn(&Sent) -> bool| results.mean(|it| it.count(|sent| is_it(sent) && !sent.is_late));
     let rounds = results.mean(|it| it.rounds);
     let called_in_time = "  of these, by members called in time";
-    let (unicast, multicast) = (|it: &Sent| !it.to_all, |it: &Sent| it.to_all);
-    let rows = [
+    let mut rows = vec![
         ("strong success", "strong_success", results.strong(), Claim::Agrees),
         ("rounds", "rounds", rounds, Claim::Agrees),
-        (
-            "members that relay in the first round",
-            "relay_members",
-            sent(Sent::relays),
-            Claim::NoLess,
-        ),
-        ("  of these, in time", "relay_members", in_time(Sent::relays), Claim::Agrees),
-        ("unicasts", "unicasts", sent(unicast), Claim::NoLess),
-        (called_in_time, "unicasts", in_time(unicast), Claim::Agrees),
-        ("multicasts", "multicasts", sent(multicast), Claim::NoLess),
-        (called_in_time, "multicasts", in_time(multicast), Claim::Agrees),
     ];
+    let relay = "members that relay in the first round";
+    for (name, of_these, metric, is_it) in [
+        (relay, "  of these, in time", "relay_members", Sent::relays as fn(&Sent) -> bool),
+        ("unicasts", called_in_time, "unicasts", |it| !it.to_all),
+        ("multicasts", called_in_time, "multicasts", |it| it.to_all),
+    ] {
+        rows.push((name, metric, sent(is_it), Claim::NoLess));
+        rows.push((of_these, metric, in_time(is_it), Claim::Agrees));
+    }
     for (name, metric, field, claim) in rows {
         let sim = Estimate::read(&predicted[metric])
             .ok_or_else(|| format!("the simulator does not report {metric}"))?;
         let cells = [field.cells(), sim.cells()].concat();
-        table.row(name, &cells, &claim.verdict(&field, &sim));
+        report.row(name, &cells, &claim.verdict(&field, &sim));
     }
     Ok(())
 }
@@ -255,7 +252,7 @@ impl Claim {
 }
 
 /// Prints the messages that the simulator does not model, and the load.
-fn print_notes(table: &Table<'_>, observations: &Observations) {
+fn print_notes(report: &Report, observations: &Observations) {
     let Observations { results, known_ms, disagreements, for_nothing, agents_ms } = observations;
     let called = &results.called;
     let until_call = called.iter().map(|it| milliseconds(it.killed_ns, it.called_ns));
@@ -263,21 +260,21 @@ fn print_notes(table: &Table<'_>, observations: &Observations) {
     let total = |count: fn(&ElectionResult) -> u64| called.iter().map(count).sum::<u64>();
     let each = |count: fn(&ElectionResult) -> u64| total(count) as f64 / called.len() as f64;
     let cells = known_ms.cells();
-    table.note(&format!(
+    report.note(&format!(
         "Until all survivors name the next leader: median {} ms, p95 {}, max {}; of this, until the first \
          call: median {until_call:.1}.",
         cells[1], cells[2], cells[3]
     ));
     for instead in disagreements {
-        table.note(&format!("Counted as no success: {instead}."));
+        report.note(&format!("Counted as no success: {instead}."));
     }
     if results.uncalled > 0 {
-        table.note(&format!(
+        report.note(&format!(
             "Counted as no success, and in no other row: {} deaths after which no member called an election.",
             results.uncalled
         ));
     }
-    table.note(&format!(
+    report.note(&format!(
         "Rows of all that was sent must only not be lower: members that missed the first call know of the death, call the\n\
          same round again and relay, which simulated ones do not. Those of members called in time must meet the simulator's.\n\
          Beyond the model: {:.1} calls of a round again, by members that missed the first (late); {:.1} questions,\n\

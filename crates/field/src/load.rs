@@ -58,10 +58,10 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
     );
     let headings = ["changes", "in stall", "stall ms", "CPU ms", "bare", "leader", "bare"];
     let span = Duration::from_secs(options.seconds);
-    let table = report
+    let is_shown = report
         .rows(options, &title, &headings, &[(BUSY, ())], |()| measure_busy_group(testbed, span))?;
-    if let Some(table) = table {
-        table.note(HOW_STALLS_COUNT);
+    if is_shown {
+        report.note(HOW_STALLS_COUNT);
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use super::failover::{LeaderFault, USUAL, failover};
 use super::table::{Report, Verdict};
 use super::testbed::{MEMBERS, Testbed, simulate};
 use crate::{Options, Result};
+use ProtocolKind::{Announcing, Classic};
 
 /// The delay of a message between two hosts of the field.
 const DELAY: &str = "100us";
@@ -24,14 +25,8 @@ const DETECTION_MS: f64 = 800.0;
 const FAULT_AT_MS: std::ops::Range<u32> = 5_000..5_100;
 const FAULT_STEP_MS: usize = 10;
 
-/// A protocol, and its settings in the simulator and in the field.
-struct Contestant {
-    /// The protocol's name in the simulator and in the field.
-    protocol: &'static str,
-    /// Further options of the simulator.
-    sim: &'static [&'static str],
-    kind: ProtocolKind,
-}
+/// A protocol by its name in the simulator and in the field, and further options of the simulator.
+struct Contestant(&'static str, ProtocolKind, &'static [&'static str]);
 
 /// The metric in which the simulator reports a change of leaders.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,32 +37,26 @@ enum ProtocolKind {
     Classic,
 }
 
-const fn announcing(protocol: &'static str, sim: &'static [&'static str]) -> Contestant {
-    Contestant { protocol, sim, kind: ProtocolKind::Announcing }
-}
-
-const fn classic(protocol: &'static str, sim: &'static [&'static str]) -> Contestant {
-    Contestant { protocol, sim, kind: ProtocolKind::Classic }
-}
-
 const BULLY: &[&str] =
     &["--initiator", "all", "--answer-within", "250ms", "--victory-within", "450ms"];
+const SUPPRESS: &[&str] = &["--suppress-interval", "5ms"];
+const AT_ONCE: &[&str] = &["--suppress-interval", "0s"];
 const RING: &[&str] = &["--initiators", "all"];
 
 const CONTESTANTS: &[(&str, Contestant)] = &[
-    ("protocol suppress (LE-S)", announcing("suppress", &["--suppress-interval", "5ms"])),
-    ("protocol announce (LE-A)", announcing("announce", &["--suppress-interval", "0s"])),
-    ("protocol earliest (LE-M)", announcing("earliest", &["--suppress-interval", "5ms"])),
-    ("protocol bully", classic("bully", BULLY)),
-    ("protocol chang-roberts", classic("chang-roberts", RING)),
-    ("protocol modified-ring", classic("modified-ring", RING)),
+    ("protocol suppress (LE-S)", Contestant("suppress", Announcing, SUPPRESS)),
+    ("protocol announce (LE-A)", Contestant("announce", Announcing, AT_ONCE)),
+    ("protocol earliest (LE-M)", Contestant("earliest", Announcing, SUPPRESS)),
+    ("protocol bully", Contestant("bully", Classic, BULLY)),
+    ("protocol chang-roberts", Contestant("chang-roberts", Classic, RING)),
+    ("protocol modified-ring", Contestant("modified-ring", Classic, RING)),
 ];
 
 pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) -> Result<()> {
     let title = "Until every survivor knows the new leader, in milliseconds: the simulator's mean, and \
                  the field's:";
     let headings = ["KILL sim", "median", "p95", "lost sim", "median", "p95"];
-    let table = report.rows(options, title, &headings, CONTESTANTS, |contestant| {
+    let is_shown = report.rows(options, title, &headings, CONTESTANTS, |contestant| {
         let mut cells = Vec::new();
         for fault in [LeaderFault::Ended(Signal::KILL), LeaderFault::Isolated] {
             let spread = options.repeat(|| failover(testbed, &contestant.options(), fault))?;
@@ -76,8 +65,8 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
         }
         Ok((cells, Verdict::none()))
     })?;
-    if let Some(table) = table {
-        table.note(&format!(
+    if is_shown {
+        report.note(&format!(
             "KILL: the kernel reports it; in the simulator a goodbye (announce family) or a detector of 1 ms.\n\
              lost: the host vanishes; in the simulator a crash, found by the listen interval (announce\n\
              family) or by a detector of {DETECTION_MS} ms, what the agents' takes on average (the others). Delay {DELAY}."
@@ -89,11 +78,8 @@ pub(super) fn run(testbed: Testbed<'_>, options: &Options, report: &mut Report) 
 impl Contestant {
     /// Returns the options that the agents are started with.
     fn options(&self) -> Vec<&str> {
-        let intervals = match self.kind {
-            ProtocolKind::Announcing => USUAL,
-            ProtocolKind::Classic => &[],
-        };
-        [intervals, &["--protocol", self.protocol]].concat()
+        let intervals = if self.1 == Announcing { USUAL } else { &[] };
+        [intervals, &["--protocol", self.0]].concat()
     }
 
     /// Returns the simulator's prediction, in milliseconds.
@@ -105,32 +91,33 @@ impl Contestant {
     }
 
     fn simulate(&self, testbed: Testbed<'_>, fault: LeaderFault, at_ms: u32) -> Result<f64> {
-        let (verb, detect) = match (fault, self.kind) {
+        let Self(protocol, kind, options) = *self;
+        let (verb, detect) = match (fault, kind) {
             // The other members know at once that the leader is gone.
-            (LeaderFault::Ended(_), ProtocolKind::Announcing) => ("leave", String::new()),
-            (LeaderFault::Ended(_), ProtocolKind::Classic) => ("kill", "1ms".to_owned()),
+            (LeaderFault::Ended(_), Announcing) => ("leave", String::new()),
+            (LeaderFault::Ended(_), Classic) => ("kill", "1ms".to_owned()),
             // The other members have to detect the failure.
             (LeaderFault::Isolated, _) => ("kill", format!("{DETECTION_MS}ms")),
         };
         let home = Scratch::new("hustings-scenario");
         let scenario = home.join("scenario");
         fs::write(&scenario, format!("at {at_ms}ms {verb} best\n"))?;
-        let metrics = simulate(testbed.program, self.protocol, |command| {
+        let metrics = simulate(testbed.program, protocol, |command| {
             command
-                .args(self.sim)
+                .args(options)
                 .args(["--members", &MEMBERS.to_string(), "--delay", DELAY])
                 .args(["--runs", "100", "--until", "10s", "--scenario"])
                 .arg(&scenario);
-            match self.kind {
-                ProtocolKind::Announcing => command
+            match kind {
+                Announcing => command
                     .args(["--rules", "field", "--takeover", "never", "--patience", "5ms"])
                     .args(["--announce-interval", "100ms", "--listen-interval", "300ms"]),
-                ProtocolKind::Classic => {
+                Classic => {
                     command.args(["--patience", "1s", "--hearsay", "checked", "--detect", &detect])
                 }
             };
         })?;
-        let time = self.kind.read(&metrics, at_ms);
+        let time = kind.read(&metrics, at_ms);
         time.ok_or_else(|| format!("the simulator reports no time: {metrics}").into())
     }
 }

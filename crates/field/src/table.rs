@@ -15,11 +15,6 @@ pub(crate) struct Report {
     missed: Vec<String>,
 }
 
-/// A table whose title and headings are printed.
-pub(crate) struct Table<'r> {
-    report: &'r mut Report,
-}
-
 /// The limit of a row, and whether the row met it.
 pub(crate) struct Verdict {
     demand: String,
@@ -38,8 +33,8 @@ impl Verdict {
 }
 
 impl Report {
-    /// Measures each of `rows` whose name the options ask for, and prints their table. Returns the
-    /// table if there is one.
+    /// Measures each of `rows` whose name the options ask for, and prints their table. Returns true
+    /// if there is one.
     pub(crate) fn rows<R>(
         &mut self,
         options: &Options,
@@ -47,40 +42,31 @@ impl Report {
         headings: &[&str],
         rows: &[(&str, R)],
         mut measure: impl FnMut(&R) -> Result<(Vec<String>, Verdict)>,
-    ) -> Result<Option<Table<'_>>> {
+    ) -> Result<bool> {
         let chosen = options.choose(rows, |(name, _)| name);
         if chosen.is_empty() {
-            return Ok(None);
+            return Ok(false);
         }
-        let mut table = self.table(title, headings);
+        self.table(title, headings);
         for (name, row) in chosen {
             let (cells, verdict) = measure(row)?;
-            table.row(name, &cells, &verdict);
+            self.row(name, &cells, &verdict);
         }
-        Ok(Some(table))
+        Ok(true)
     }
 
     /// Begins a table: prints its title and headings.
-    pub(crate) fn table(&mut self, title: &str, headings: &[&str]) -> Table<'_> {
+    pub(crate) fn table(&mut self, title: &str, headings: &[&str]) {
         println!("\n{title}");
         println!("{}", line("", headings, "at most"));
-        Table { report: self }
     }
 
-    /// Fails if a row missed its limit.
-    pub(crate) fn close(self) -> Result<()> {
-        ensure!(self.missed.is_empty(), "not reached: {}", self.missed.join("; "));
-        Ok(())
-    }
-}
-
-impl Table<'_> {
     /// Prints a row.
     pub(crate) fn row(&mut self, name: &str, cells: &[String], verdict: &Verdict) {
         let mut remark = verdict.demand.clone();
         if !verdict.is_met {
             remark += "  MISSED";
-            self.report.missed.push(name.to_owned());
+            self.missed.push(name.to_owned());
         }
         println!("{}", line(name, cells, &remark));
     }
@@ -88,6 +74,12 @@ impl Table<'_> {
     /// Prints the lines of a note below the table.
     pub(crate) fn note(&self, text: &str) {
         text.lines().for_each(|line| println!("  {line}"));
+    }
+
+    /// Fails if a row missed its limit.
+    pub(crate) fn close(self) -> Result<()> {
+        ensure!(self.missed.is_empty(), "not reached: {}", self.missed.join("; "));
+        Ok(())
     }
 }
 
@@ -160,9 +152,12 @@ mod tests {
     #[test]
     fn missed_limit_in_any_table_fails_the_report() {
         let mut report = Report::default();
-        report.table("a", &[]).row("met", &[], &Verdict::new("1", true));
-        report.table("b", &[]).row("far", &[], &Verdict::new("1", false));
-        report.table("c", &[]).row("told", &[], &Verdict::none());
+        report.table("a", &[]);
+        report.row("met", &[], &Verdict::new("1", true));
+        report.table("b", &[]);
+        report.row("far", &[], &Verdict::new("1", false));
+        report.table("c", &[]);
+        report.row("told", &[], &Verdict::none());
         let error = report.close().expect_err("one row was missed");
         assert_eq!(error.to_string(), "not reached: far");
     }

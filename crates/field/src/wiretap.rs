@@ -110,18 +110,6 @@ const MOST_BYTES: usize = 1_400;
 /// The seed of the random numbers.
 const SEED: u64 = 1;
 
-/// The way in which a packet is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WrongPacket {
-    Truncated,
-    Flipped,
-    Replayed,
-    Random,
-}
-
-const WRONG_PACKETS: [WrongPacket; 4] =
-    [WrongPacket::Truncated, WrongPacket::Flipped, WrongPacket::Replayed, WrongPacket::Random];
-
 /// Sends the packets and prints their number.
 fn send_wrong_packets(options: &Options, count: u64) -> Result<()> {
     let frames = read(&options.file)?;
@@ -129,10 +117,9 @@ fn send_wrong_packets(options: &Options, count: u64) -> Result<()> {
     let mut chance = Chance::from_seed(SEED);
     let mut sent = 0;
     for number in 0..count {
-        let wrong_packet = WRONG_PACKETS[number as usize % WRONG_PACKETS.len()];
         let frame = &frames[chance.below(frames.len())];
         // A packet that the local kernel refuses was not sent.
-        let packet = wrong_packet.make(frame, &mut chance);
+        let packet = wrong_packet(number, frame, &mut chance);
         sent += u64::from(socket.send_to(&packet, options.targets[0]).is_ok());
         if number % AT_A_TIME == 0 {
             thread::sleep(PAUSE);
@@ -142,28 +129,24 @@ fn send_wrong_packets(options: &Options, count: u64) -> Result<()> {
     Ok(())
 }
 
-impl WrongPacket {
-    fn make(self, frame: &[u8], chance: &mut Chance) -> Vec<u8> {
-        match self {
-            Self::Truncated => frame[..chance.below(frame.len())].to_vec(),
-            Self::Flipped => {
-                let mut packet = frame.to_vec();
-                let bit = chance.below(8 * packet.len());
-                packet[bit / 8] ^= 1 << (bit % 8);
-                packet
-            }
-            Self::Replayed => frame.to_vec(),
-            Self::Random => {
-                let length = chance.below(MOST_BYTES);
-                (0..length).map(|_| chance.next() as u8).collect()
-            }
+/// Makes a packet that is wrong in one of four ways, by its number.
+fn wrong_packet(number: u64, frame: &[u8], chance: &mut Chance) -> Vec<u8> {
+    let mut packet = frame.to_vec();
+    match number % 4 {
+        0 => packet.truncate(chance.below(frame.len())),
+        1 => {
+            let bit = chance.below(8 * packet.len());
+            packet[bit / 8] ^= 1 << (bit % 8);
         }
+        2 => {} // replayed
+        _ => packet = (0..chance.below(MOST_BYTES)).map(|_| chance.next() as u8).collect(),
     }
+    packet
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Chance, MOST_BYTES, WrongPacket, datagram};
+    use super::{Chance, MOST_BYTES, datagram, wrong_packet};
 
     #[test]
     fn datagram_content_is_extracted_for_the_port() {
@@ -186,13 +169,13 @@ mod tests {
         let frame: Vec<u8> = (0..100).collect();
         let mut chance = Chance::from_seed(1);
         for _ in 0..1_000 {
-            let truncated = WrongPacket::Truncated.make(&frame, &mut chance);
+            let [truncated, flipped, replayed, random] =
+                [0, 1, 2, 3].map(|number| wrong_packet(number, &frame, &mut chance));
             assert!(truncated.len() < frame.len() && frame.starts_with(&truncated));
-            let flipped = WrongPacket::Flipped.make(&frame, &mut chance);
             let bits = frame.iter().zip(&flipped).map(|(a, b)| (a ^ b).count_ones());
             assert_eq!((flipped.len(), bits.sum()), (frame.len(), 1));
-            assert_eq!(WrongPacket::Replayed.make(&frame, &mut chance), frame);
-            assert!(WrongPacket::Random.make(&frame, &mut chance).len() < MOST_BYTES);
+            assert_eq!(replayed, frame);
+            assert!(random.len() < MOST_BYTES);
         }
     }
 }

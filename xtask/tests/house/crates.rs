@@ -70,6 +70,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "hustings-system",
             "hustings-agent",
             "hustings-fence",
+            // The demo starts agents and reads their lines.
+            "hustings-testkit",
         ],
     ),
     ("hustings-model", &["hustings-protocol"]),

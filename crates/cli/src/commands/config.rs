@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use hustings_agent::GroupConfig;
 use hustings_agent::config::example;
 use hustings_agent::config::names::{Doubt, NonVoter};
@@ -11,20 +11,9 @@ use crate::failure::{Failure, print, say};
 use crate::options::agent_options::Overrides;
 
 /// Check a configuration file, or print an example
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
-pub(crate) struct Config {
-    #[command(subcommand)]
-    task: Task,
-}
-
-const EXAMPLES: &str = "\
-Examples:
-  hustings config example > hustings.toml
-  hustings config check hustings.toml";
-
 #[derive(Debug, Subcommand)]
-enum Task {
+#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+pub(crate) enum Config {
     /// Check that an agent could use the file, and describe what it would do
     Check {
         /// The configuration file
@@ -38,11 +27,16 @@ enum Task {
     Example,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  hustings config example > hustings.toml
+  hustings config check hustings.toml";
+
 impl Config {
     pub(super) fn run(self) -> Result<(), Failure> {
-        print(&match self.task {
-            Task::Check { file, overrides } => report(&file, &overrides)?,
-            Task::Example => example(),
+        print(&match self {
+            Self::Check { file, overrides } => report(&file, &overrides)?,
+            Self::Example => example(),
         })
     }
 }

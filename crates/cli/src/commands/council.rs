@@ -2,7 +2,7 @@
 
 mod audit;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use hustings_agent::config::AuthorityConfig;
 use hustings_agent::config::values::{ProtocolName, wait};
 use hustings_agent::council::{CentreStatus, ChamberStatus};
@@ -19,7 +19,8 @@ use super::agent::client::Printed;
 use super::agent::{self, Signals, log, runtime};
 use crate::failure::{Failure, say};
 use crate::options::agent_options::AgentOptions;
-use crate::options::seats::{self, Aim, Average, Fall, no_depth};
+use crate::options::named::{Names, name_in, names, one_in};
+use crate::options::seats::{self, Aim, Average, Fall, with_depth};
 use crate::options::{SignedArg, values};
 
 /// Run a council's centre: keep a few hosts of a group seated and refill seats that fall empty
@@ -57,8 +58,8 @@ pub(crate) struct CouncilCommand {
 #[command(next_help_heading = "Election")]
 struct Drawing {
     /// The rule for which hosts draw, and which draw again
-    #[arg(long, value_enum, default_value_t = DrawAlgorithm::SkipReset)]
-    algorithm: DrawAlgorithm,
+    #[arg(long, value_parser = one_in(ALGORITHMS), default_value = "skip-reset")]
+    algorithm: Algorithm,
 
     /// The average number of hosts that reply to a draw. `auto`: the best value for --optimise, by
     /// exact computation. `robust`: the value whose cost has the least worst ratio to the best one,
@@ -129,26 +130,26 @@ struct SeatOptions {
 }
 
 /// The drawing algorithms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DrawAlgorithm {
-    /// All hosts draw in every round
-    Naive,
-    /// A host that drew out stays out; after too few replies all hosts reply and are counted, which
-    /// is a storm
-    Basic,
-    /// As basic, but after too few replies all hosts draw again: few messages
-    SkipReset,
-    /// As skip-reset, but every host draws twice, and the centre takes the better draw: the fewest
-    /// rounds
-    Choice,
-    /// As skip-reset, but after too few replies only the hosts that drew before draw again
-    History,
-    /// The hosts with the greatest --priority, by thresholds on it
-    #[value(name = "merit")]
-    Priority,
-    /// Nested masks of 16 bits, for comparison: the first hosts to reply are seated
-    Bolot,
-}
+const ALGORITHMS: Names<Algorithm> = names! {
+    Algorithm {
+        /// All hosts draw in every round
+        Naive = "naive",
+        /// A host that drew out stays out; after too few replies all hosts reply and are counted,
+        /// which is a storm
+        Basic = "basic",
+        /// As basic, but after too few replies all hosts draw again: few messages
+        SkipReset = "skip-reset",
+        /// As skip-reset, but every host draws twice, and the centre takes the better draw: the
+        /// fewest rounds
+        CHOICE = "choice",
+        /// As skip-reset, but after too few replies only the hosts that drew before draw again
+        HISTORY = "history",
+        /// The hosts with the greatest --priority, by thresholds on it
+        Priority = "merit",
+        /// Nested masks of 16 bits, for comparison: the first hosts to reply are seated
+        Bolot = "bolot",
+    }
+};
 
 /// Parses `L..U`, or one number for both.
 fn ranges(text: &str) -> Result<Seats, String> {
@@ -196,8 +197,8 @@ impl CouncilCommand {
 
     /// Builds the council's rules from the options.
     fn rules(&self) -> Result<Config, Failure> {
-        let Drawing { round, optimise, c, .. } = self.drawing;
-        let algorithm = self.drawing.algorithm()?;
+        let Drawing { round, optimise, c, algorithm, depth, .. } = self.drawing;
+        let algorithm = with_depth(algorithm, name_in(ALGORITHMS, &algorithm), depth)?;
         self.auditing.require_a_draw(algorithm)?;
         let rules = Config {
             chambers: self.seats.iter().map(|it| self.chamber(*it)).collect(),
@@ -435,13 +436,6 @@ pub(super) fn seats_in_words(status: &CentreStatus) -> String {
 }
 
 impl Drawing {
-    fn algorithm(&self) -> Result<Algorithm, Failure> {
-        if self.depth.is_some() && self.algorithm != DrawAlgorithm::History {
-            return Err(Failure::Usage(no_depth(&self.algorithm)));
-        }
-        Ok(self.algorithm.protocols(self.depth.unwrap_or(1)))
-    }
-
     fn knowledge(&self) -> Knowledge {
         match self.estimate {
             HostCount::Known(hosts) => Knowledge::Told(hosts),
@@ -468,20 +462,6 @@ impl SeatOptions {
     fn lease(&self, round: Duration) -> Lease {
         let lasts = self.lease.unwrap_or(round * 15);
         Lease { beat: self.beat.unwrap_or(Duration(lasts.0 / 3)), lasts, refill: Refill::TopUp }
-    }
-}
-
-impl DrawAlgorithm {
-    fn protocols(self, depth: u8) -> Algorithm {
-        match self {
-            Self::Naive => Algorithm::Naive,
-            Self::Basic => Algorithm::Basic,
-            Self::SkipReset => Algorithm::SkipReset,
-            Self::Choice => Algorithm::CHOICE,
-            Self::History => Algorithm::History { depth },
-            Self::Priority => Algorithm::Priority,
-            Self::Bolot => Algorithm::Bolot,
-        }
     }
 }
 

@@ -142,7 +142,7 @@ impl Scenes {
     /// Kills the leader. Returns its successor, the time until the others noticed, if a line tells
     /// it, and the time until the successor led.
     fn kill(&mut self, leader: Member) -> Result<(Agreed, Option<String>, String), Failure> {
-        let pid = self.cluster.pid(leader);
+        let pid = self.cluster.pid(leader)?;
         let killed = self.cluster.kill(leader)?;
         let victim = self.paint(leader, VICTIM);
         self.tell(killed, &format!("kill -9 {pid}: {victim} dies without a goodbye"))?;

@@ -3,22 +3,16 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use hustings_agent::seal::Key;
 use hustings_system::secret_file::write_new;
 
 use crate::failure::{Failure, print};
 
 /// Create the secret key that the members of a group share
-#[derive(Debug, Args)]
-#[command(disable_help_subcommand = true)]
-pub(crate) struct Keys {
-    #[command(subcommand)]
-    command: KeysCommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum KeysCommand {
+#[command(disable_help_subcommand = true)]
+pub(crate) enum Keys {
     /// Create a new key: 64 hexadecimal digits, drawn by the operating system
     Generate {
         /// Write the key to this new file, which only its owner can read. Default: print it
@@ -29,7 +23,7 @@ enum KeysCommand {
 
 impl Keys {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let KeysCommand::Generate { out } = self.command;
+        let Self::Generate { out } = self;
         let key = Key::generate().map_err(Failure::cannot("draw a key"))?;
         let text = String::from(key) + "\n";
         let Some(path) = &out else {

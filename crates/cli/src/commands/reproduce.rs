@@ -4,9 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use hustings_evidence::{
-    self as evidence, Budget, Claim, Extent, Finding, Report, Selection, Telling,
-};
+use hustings_evidence::{self as evidence, Budget, Claim, Finding, Report, Selection};
 
 use crate::failure::{Failure, print, say};
 use crate::options::ChanceOptions;
@@ -55,18 +53,15 @@ impl Reproduce {
             prepare(directory)?;
         }
         let ChanceOptions { seed, threads } = self.chance;
-        let extent = if self.quick { Extent::Quick } else { Extent::Full };
-        let budget = Budget { extent, seed, threads };
+        let budget = Budget { quick: self.quick, seed, threads };
         let progress = bar(selection.count() as u64, "{wide_bar} {msg} ({pos}/{len})");
         let findings = selection.evaluate(&budget, |Claim { id, .. }| {
             progress.set_message(*id);
             progress.inc(1);
         });
         progress.finish_and_clear();
-        let telling =
-            if selection.is_particular { Telling::WithEvidence } else { Telling::Briefly };
         Failure::unless_unread(print(&match self.format {
-            VerdictFormat::Text => evidence::text(&budget, &findings, telling),
+            VerdictFormat::Text => evidence::text(&budget, &findings, selection.is_particular),
             VerdictFormat::Json => Report::new(&budget, &findings).to_json(),
         }))?;
         if let Some(directory) = &self.out {

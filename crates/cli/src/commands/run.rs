@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration as StdDuration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use hustings_agent::config::{AuthorityConfig, HTTP};
 use hustings_agent::workload::{self, AtEnd, Workload};
 use hustings_agent::{Agent, Handle, Resignation};
@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use super::agent::{self, log, runtime};
 use crate::failure::{Failure, say};
 use crate::options::agent_options::AgentOptions;
+use crate::options::named::{Names, names, one_in};
 use crate::options::{SignedArg, values};
 
 /// Run a command on this host only while this member leads its group
@@ -35,8 +36,8 @@ pub(crate) struct Run {
 
     /// The action when the command ends by itself. Default: resign with --voters, so that this
     /// member goes on voting; otherwise exit
-    #[arg(long, value_enum, value_name = "WHAT")]
-    at_end: Option<Then>,
+    #[arg(long, value_parser = one_in(AT_END), value_name = "WHAT")]
+    at_end: Option<AtEnd>,
 
     #[command(flatten)]
     log: log::LogOptions,
@@ -46,29 +47,29 @@ pub(crate) struct Run {
     command: Vec<OsString>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Then {
-    /// End with the command's exit code: another member takes over, and a voter no longer votes
-    Exit,
-    /// Let another member lead for ten seconds, and run the command again when elected again
-    Resign,
-    /// Start the command again, after a pause that grows with every end
-    Restart,
-}
+/// The reactions to the end of the command.
+const AT_END: Names<AtEnd> = names! {
+    AtEnd {
+        /// End with the command's exit code: another member takes over, and a voter no longer votes
+        Exit = "exit",
+        /// Let another member lead for ten seconds, and run the command again when elected again
+        Resign = "resign",
+        /// Start the command again, after a pause that grows with every end
+        Restart = "restart",
+    }
+};
 
-impl Then {
-    /// Returns the default of `--at-end`.
-    ///
-    /// A group needs a majority of its voters. If each crash of the command ended a voter, two
-    /// crashes would leave a group of three voters without a leader for good. So a voter keeps
-    /// running. It resigns, because another host may be better off; the host on which the command
-    /// failed is not tried again for ten seconds. If no member votes, the end of a member costs
-    /// nothing, and the program that started `hustings run` gets the exit code.
-    fn default_for(authority: &AuthorityConfig) -> Self {
-        match authority {
-            AuthorityConfig::Quorum(_) => Self::Resign,
-            _ => Self::Exit,
-        }
+/// Returns the default of `--at-end`.
+///
+/// A group needs a majority of its voters. If each crash of the command ended a voter, two crashes
+/// would leave a group of three voters without a leader for good. So a voter keeps running. It
+/// resigns, because another host may be better off; the host on which the command failed is not
+/// tried again for ten seconds. If no member votes, the end of a member costs nothing, and the
+/// program that started `hustings run` gets the exit code.
+fn usual_at_end(authority: &AuthorityConfig) -> AtEnd {
+    match authority {
+        AuthorityConfig::Quorum(_) => AtEnd::Resign,
+        _ => AtEnd::Exit,
     }
 }
 
@@ -105,16 +106,11 @@ impl Run {
             Some(_) => Duration::ZERO, // a member that holds tenure need not wait for objections
             None => group.protocol.settles_within(),
         };
-        let at_end = self.at_end.unwrap_or_else(|| Then::default_for(&group.authority));
         let workload = Workload {
             command: self.command,
             settle: self.settle.unwrap_or(established).into(),
             grace: self.grace.into(),
-            at_end: match at_end {
-                Then::Exit => AtEnd::Exit,
-                Then::Resign => AtEnd::Resign,
-                Then::Restart => AtEnd::Restart,
-            },
+            at_end: self.at_end.unwrap_or_else(|| usual_at_end(&group.authority)),
         };
         workload.check().map_err(|error| refuse(&error))?;
         if let Err(error) = workload::adopt_orphans() {

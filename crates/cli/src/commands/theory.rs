@@ -2,20 +2,11 @@
 
 use clap::Args;
 
-use crate::elections::{Choice, PROTOCOLS, Settled};
+use crate::elections::{Choice, Settled};
 use crate::failure::Failure;
 use crate::report::{Findings, Report};
 
-/// Compute the cost of an election by closed forms
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, subcommand_value_name = PROTOCOLS,
-          subcommand_help_heading = "Protocols", disable_help_subcommand = true)]
-pub(crate) struct Theory {
-    #[command(subcommand)]
-    protocol: Choice<NoOptions>,
-}
-
-const EXAMPLES: &str = include_str!("theory_help.txt").trim_ascii_end();
+pub(super) const EXAMPLES: &str = include_str!("theory_help.txt").trim_ascii_end();
 
 /// Closed forms have no options of their own.
 #[derive(Debug, Args)]
@@ -24,16 +15,15 @@ pub(crate) struct NoOptions {}
 
 const VALUES: &str = include_str!("theory_values.txt").trim_ascii_end();
 
-impl Theory {
-    pub(super) fn run(self) -> Result<(), Failure> {
-        let Settled { election, setup, experiment, own: NoOptions {} } = self.protocol.settle()?;
-        let form = election.closed_form(&setup)?;
-        let report = Report {
-            protocol: setup.protocol,
-            sentence: format!("{}; {}", election.sentence_in_theory(), setup.sentence()),
-            parameters: election.parameters().and(setup.parameters()),
-            findings: Findings::Computed(form),
-        };
-        report.print(experiment.format)
-    }
+/// Computes the cost of an election by closed forms.
+pub(super) fn run(protocol: Choice<NoOptions>) -> Result<(), Failure> {
+    let Settled { election, setup, experiment, own: NoOptions {} } = protocol.settle()?;
+    let form = election.closed_form(&setup)?;
+    let report = Report {
+        protocol: setup.protocol,
+        sentence: format!("{}; {}", election.sentence_in_theory(), setup.sentence()),
+        parameters: election.parameters().and(setup.parameters()),
+        findings: Findings::Computed(form),
+    };
+    report.print(experiment.format)
 }

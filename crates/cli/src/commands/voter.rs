@@ -21,14 +21,8 @@ use crate::options::agent_options::AgentOptions;
 use crate::options::{SignedArg, values};
 
 /// Initialise this host's voter, or show its promise
-#[derive(Debug, Args)]
-pub(crate) struct Voter {
-    #[command(subcommand)]
-    what: What,
-}
-
 #[derive(Debug, Subcommand)]
-enum What {
+pub(crate) enum Voter {
     Init(Box<Init>),
     /// Print the promise of this host's voter. Its agent must not run
     Show {
@@ -40,7 +34,7 @@ enum What {
 /// Make this member a voter of its group, once, before it votes for the first time
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-struct Init {
+pub(crate) struct Init {
     #[command(flatten)]
     options: AgentOptions,
 
@@ -87,9 +81,9 @@ const AFTER_HELP: &str = include_str!("voter_help.txt").trim_ascii_end();
 
 impl Voter {
     pub(super) fn run(self) -> Result<(), Failure> {
-        match self.what {
-            What::Init(init) => init.run(),
-            What::Show { options } => show(&options),
+        match self {
+            Self::Init(init) => init.run(),
+            Self::Show { options } => show(&options),
         }
     }
 }

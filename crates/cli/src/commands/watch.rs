@@ -38,7 +38,7 @@ impl Watch {
         let mut stream = client.follow(EVENTS).map_err(|why| client.failure(why))?;
         loop {
             self.print(stream)?;
-            let address = client.address();
+            let address = client.http;
             say(&format!("the agent at {address} does not answer: waiting for it"));
             stream = wait(client)?;
             say(&format!("the agent at {address} answers again"));

@@ -7,7 +7,7 @@ mod hosts;
 mod terms;
 
 use clap::{Args, ValueEnum};
-use hustings_protocol::council::{self as protocol, Search};
+use hustings_protocol::council::{self as protocol, Algorithm, Search};
 use hustings_sim::trial::{Poll, Stays, Tallies};
 use hustings_theory::council::optimum::{best_c, robust_c, uncertain};
 use hustings_theory::council::rules::in_theory;
@@ -15,7 +15,8 @@ use hustings_theory::council::{self as theory, Knowledge, Loss, Seats};
 
 use super::{ClosedForm, Described};
 use crate::failure::Failure;
-use crate::options::seats::{self, Aim, Average, no_depth};
+use crate::options::named::{Names, name_in, names};
+use crate::options::seats::{self, Aim, Average, with_depth};
 use crate::options::{Named, Setup, SignedArg, name_of, one_of, require_closed_form, values};
 use crate::report::Parameters;
 use crate::simulation::Simulation;
@@ -169,39 +170,26 @@ impl ReplyOptions {
 }
 
 /// The drawing algorithms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Algorithm {
-    /// All hosts draw in every round
-    Naive,
-    /// A host that drew out stays out; after too few replies all hosts reply and are counted, which
-    /// is a storm
-    Basic,
-    /// As basic, but after too few replies all hosts draw again, with the number that the centre
-    /// knows: few messages
-    SkipReset,
-    /// As skip-reset, but every host draws twice, and the centre takes the better draw: the fewest
-    /// rounds
-    Choice,
-    /// As skip-reset, but after too few replies only the hosts that drew before draw again:
-    /// slightly fewer rounds and messages
-    History,
-    /// The best hosts, by thresholds on their priority, which is random here; host by host
-    #[value(name = "merit")]
-    Priority,
-}
-
-impl Algorithm {
-    fn protocols(self, depth: u8) -> protocol::Algorithm {
-        match self {
-            Self::Naive => protocol::Algorithm::Naive,
-            Self::Basic => protocol::Algorithm::Basic,
-            Self::SkipReset => protocol::Algorithm::SkipReset,
-            Self::Choice => protocol::Algorithm::CHOICE,
-            Self::History => protocol::Algorithm::History { depth },
-            Self::Priority => protocol::Algorithm::Priority,
-        }
+const ALGORITHMS: Names<Algorithm> = names! {
+    Algorithm {
+        /// All hosts draw in every round
+        Naive = "naive",
+        /// A host that drew out stays out; after too few replies all hosts reply and are counted,
+        /// which is a storm
+        Basic = "basic",
+        /// As basic, but after too few replies all hosts draw again, with the number that the
+        /// centre knows: few messages
+        SkipReset = "skip-reset",
+        /// As skip-reset, but every host draws twice, and the centre takes the better draw: the
+        /// fewest rounds
+        CHOICE = "choice",
+        /// As skip-reset, but after too few replies only the hosts that drew before draw again:
+        /// slightly fewer rounds and messages
+        HISTORY = "history",
+        /// The best hosts, by thresholds on their priority, which is random here; host by host
+        Priority = "merit",
     }
-}
+};
 
 impl CouncilOptions {
     pub(super) fn settle(self, setup: &Setup) -> Result<Council, Failure> {
@@ -215,8 +203,8 @@ impl CouncilOptions {
             )));
         }
         self.require_few_seats(loss)?;
+        let drawn = with_depth(self.algorithm, self.algorithm_name(), self.depth)?;
         self.require_what_matters()?;
-        let drawn = self.algorithm.protocols(self.depth.unwrap_or(1));
         // Priority has no recurrence; its samples are drawn as by skip-reset.
         let in_theory = in_theory(drawn).unwrap_or(theory::Algorithm::SkipReset);
         let knowledge = self.knowledge()?;
@@ -246,6 +234,10 @@ impl CouncilOptions {
         Ok(council)
     }
 
+    fn algorithm_name(&self) -> &'static str {
+        name_in(ALGORITHMS, &self.algorithm)
+    }
+
     fn search(&self) -> Search {
         let usual = if self.keeping.is_kept() { Search::Guarded } else { Search::Printed };
         self.search.unwrap_or(usual)
@@ -253,9 +245,6 @@ impl CouncilOptions {
 
     /// Refuses options that would have no effect.
     fn require_what_matters(&self) -> Result<(), Failure> {
-        if self.depth.is_some() && self.algorithm != Algorithm::History {
-            return Err(Failure::Usage(no_depth(&self.algorithm)));
-        }
         match self.search {
             Some(Search::Printed) if self.keeping.is_kept() => Err(Failure::usage(
                 "--search printed cannot be combined with --churn: a council is kept as agents \
@@ -274,15 +263,15 @@ impl CouncilOptions {
     fn require_few_seats(&self, loss: Loss) -> Result<(), Failure> {
         let most = match self.algorithm {
             _ if loss.reply == 0.0 => return Ok(()),
-            Algorithm::Choice | Algorithm::History => 32,
-            Algorithm::Naive | Algorithm::Basic | Algorithm::SkipReset | Algorithm::Priority => 100,
+            Algorithm::Choice(..) | Algorithm::History { .. } => 32,
+            _ => 100,
         };
         if self.seats.most > most {
             return Err(Failure::Usage(format!(
                 "--seats {} is too many for --algorithm {} with loss of replies: choose a U of \
                  at most {most}",
                 show_seats(self.seats),
-                name_of(&self.algorithm)
+                self.algorithm_name()
             )));
         }
         Ok(())
@@ -333,7 +322,7 @@ pub(crate) struct Council {
     /// The cost by the equations. Computed once, because it may take seconds.
     cost: theory::Cost,
     /// The algorithm as the hosts know it.
-    drawn: protocol::Algorithm,
+    drawn: Algorithm,
     search: Search,
 }
 
@@ -373,19 +362,19 @@ impl Described for Council {
     }
 
     fn parameters(&self) -> Parameters {
-        let CouncilOptions { algorithm, optimise, estimate, max_guess, .. } = self.options;
+        let CouncilOptions { optimise, estimate, max_guess, .. } = self.options;
         let chosen = match self.options.c {
             Average::Best | Average::Robust => Some(optimise.to_string()),
             Average::Fixed(_) => None,
         };
         let depth = match self.drawn {
-            protocol::Algorithm::History { depth } => Some(depth),
+            Algorithm::History { depth } => Some(depth),
             _ => None,
         };
         Parameters::default()
             .with("members", self.election.members)
             .with("seats", show_seats(self.election.seats))
-            .with("algorithm", name_of(&algorithm))
+            .with("algorithm", self.options.algorithm_name())
             .with("depth", depth)
             .with("c", self.election.c)
             .with("optimised", chosen)
@@ -398,7 +387,7 @@ impl Described for Council {
     }
 
     fn sentence(&self) -> String {
-        let CouncilOptions { algorithm, optimise, estimate, max_guess, .. } = self.options;
+        let CouncilOptions { optimise, estimate, max_guess, .. } = self.options;
         let theory::Election { seats, members, c, .. } = self.election;
         let guarded = if self.search == Search::Guarded { ", guarded" } else { "" };
         let knowledge = match estimate {
@@ -414,7 +403,7 @@ impl Described for Council {
             Average::Robust => format!("c {c:.4} (robust for {optimise})"),
             Average::Fixed(c) => format!("c {c}"),
         };
-        let (seats, algorithm) = (show_seats(seats), name_of(&algorithm));
+        let (seats, algorithm) = (show_seats(seats), self.options.algorithm_name());
         let kept = self.options.keeping.sentence();
         format!("{members} members, seats {seats}, {algorithm}, {c}, {knowledge}{kept}")
     }

@@ -192,15 +192,15 @@ impl Cheaters {
 }
 
 impl WagnerOptions {
-    pub(super) fn settle(mut self, setup: &Setup) -> Result<Wagner, Failure> {
+    pub(super) fn settle(mut self, setup: &Setup) -> Result<Self, Failure> {
         self.check_cheaters()?;
         if let Some(at_most) = self.false_alarm {
             let limit = least_limit(self.members as usize, at_most);
             self.stall_limit = NonZeroU32::new(limit.equal_stages());
         }
         let usual = setup.conditions.mean_delay() * u64::from(4 * self.members);
-        let response_limit = self.response_limit.unwrap_or(Some(usual));
-        Ok(Wagner { options: self, response_limit })
+        self.response_limit.get_or_insert(Some(usual));
+        Ok(self)
     }
 
     /// Checks that the cheaters are on the ring, that no place has two strategies, and that at
@@ -233,19 +233,9 @@ impl WagnerOptions {
         }
         Ok(())
     }
-}
 
-/// A draw on Wagner's ring with all options settled.
-#[derive(Debug)]
-pub(crate) struct Wagner {
-    /// The limit for stages is settled.
-    options: WagnerOptions,
-    response_limit: ResponseLimit,
-}
-
-impl Wagner {
     fn show_cheaters(&self) -> Option<String> {
-        let shown: Vec<String> = self.options.cheat.iter().map(|it| it.show()).collect();
+        let shown: Vec<String> = self.cheat.iter().map(|it| it.show()).collect();
         (!shown.is_empty()).then(|| shown.join(" and "))
     }
 
@@ -256,7 +246,7 @@ impl Wagner {
     fn trial(&self, setup: &Setup) -> Result<DrawTrial, Failure> {
         let hop = setup.require_steps()?;
         setup.require_agreed_ring()?;
-        let WagnerOptions { members, ring, selection, compare, stall_limit, .. } = self.options;
+        let Self { members, ring, selection, compare, stall_limit, .. } = *self;
         let fewest = ring.fewest();
         if members < fewest {
             return Err(Failure::Usage(format!(
@@ -264,32 +254,31 @@ impl Wagner {
                  flip: choose {fewest} or more"
             )));
         }
-        let respond_within = self.response_limit;
+        let respond_within = self.response_limit.flatten();
         let config = Config { ring, selection, compare, stall_limit, respond_within };
-        let segments = self.options.cheat.iter().map(|it| it.segment(members, &config));
+        let segments = self.cheat.iter().map(|it| it.segment(members, &config));
         let cheaters = segments.collect::<Result<_, Failure>>()?;
         let loss = setup.conditions.network.unicast_loss;
-        let most_rounds = self.options.max_rounds;
+        let most_rounds = self.max_rounds;
         Ok(DrawTrial { members, config, cheaters, hop, loss, most_rounds })
     }
 }
 
-impl Described for Wagner {
+impl Described for WagnerOptions {
     fn parameters(&self) -> Parameters {
-        let options = &self.options;
         Parameters::default()
-            .with("members", options.members)
-            .with("compare", options.compare.name())
-            .with("ring", options.ring.name())
-            .with("selection", options.selection.name())
-            .with("stall_limit", options.stall_limit.map(NonZeroU32::get))
-            .with("response_limit", self.response_limit.map(|it| it.to_string()))
+            .with("members", self.members)
+            .with("compare", self.compare.name())
+            .with("ring", self.ring.name())
+            .with("selection", self.selection.name())
+            .with("stall_limit", self.stall_limit.map(NonZeroU32::get))
+            .with("response_limit", self.response_limit.flatten().map(|it| it.to_string()))
             .with("cheat", self.show_cheaters())
-            .with("max_rounds", options.max_rounds)
+            .with("max_rounds", self.max_rounds)
     }
 
     fn sentence(&self) -> String {
-        let WagnerOptions { members, ring, selection, compare, stall_limit, .. } = self.options;
+        let Self { members, ring, selection, compare, stall_limit, .. } = *self;
         let few = if members < ring.fewest() {
             " (all honest: so few members cannot be bound to their flips, so agents hold no such \
              draw)"
@@ -316,9 +305,9 @@ impl Described for Wagner {
     fn closed_form(&self, setup: &Setup) -> Result<ClosedForm, Failure> {
         setup.require_no_faults()?;
         setup.require_constant_delay()?;
-        let WagnerOptions { members, ring, selection, compare, stall_limit, .. } = self.options;
+        let Self { members, ring, selection, compare, stall_limit, .. } = *self;
         require_closed_form(&[
-            (!self.options.cheat.is_empty(), "with --cheat"),
+            (!self.cheat.is_empty(), "with --cheat"),
             (selection == Selection::Parity, "with --selection parity"),
         ])?;
         let n = members as usize;

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use clap::ValueEnum;
-use hustings_protocol::council::Estimate;
+use hustings_protocol::council::{Algorithm, Estimate};
 use hustings_theory::council::optimum::Goal;
 
-use super::{name_of, values};
+use super::values;
+use crate::failure::Failure;
 
 /// Parses `L..U`, or one number for both, up to `most_seats`.
 pub(crate) fn seats(text: &str, most_seats: u32) -> Result<(u32, u32), String> {
@@ -21,13 +21,23 @@ pub(crate) fn seats(text: &str, most_seats: u32) -> Result<(u32, u32), String> {
     }
 }
 
-/// The error if --depth is given with an algorithm without memory.
-pub(crate) fn no_depth(algorithm: &impl ValueEnum) -> String {
-    format!(
-        "--depth is the number of rounds that hosts of --algorithm history remember: hosts of {} \
-         remember none",
-        name_of(algorithm)
-    )
+/// Returns an algorithm with its depth, if one is given.
+///
+/// # Errors
+/// If --depth is given with an algorithm without memory.
+pub(crate) fn with_depth(
+    algorithm: Algorithm,
+    name: &str,
+    depth: Option<u8>,
+) -> Result<Algorithm, Failure> {
+    match (algorithm, depth) {
+        (_, None) => Ok(algorithm),
+        (Algorithm::History { .. }, Some(depth)) => Ok(Algorithm::History { depth }),
+        (_, Some(_)) => Err(Failure::Usage(format!(
+            "--depth is the number of rounds that hosts of --algorithm history remember: hosts of \
+             {name} remember none"
+        ))),
+    }
 }
 
 /// The average number of replies to a draw.

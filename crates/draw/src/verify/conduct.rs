@@ -26,7 +26,7 @@ pub(super) fn check(ring: &Ring, reading: &Reading) -> Result<(), String> {
 /// does.
 pub(super) fn active(ring: &Ring, reading: &Reading) -> Option<Vec<u32>> {
     let replay = replay(ring, reading).ok()?;
-    let progress = replay.ring_driver.protocol().progress()?;
+    let progress = replay.ring_driver.protocol.progress()?;
     Some(progress.active().iter().collect())
 }
 

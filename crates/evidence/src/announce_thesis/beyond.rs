@@ -31,21 +31,16 @@ pub(super) fn l20(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     Ok(gist.join("; "))
 }
 
-/// The time after which all have heard the best member, and the cost in messages.
-struct ByPriority {
-    tmax: Sample,
-    messages: Sample,
-}
-
+/// Returns the time after which all have heard the best member, and the cost in messages.
 fn elected_by_priority(
     budget: &Budget,
     runs: u64,
     wake: Wake,
     model: &AnnounceModel,
-) -> Result<ByPriority> {
+) -> Result<[Sample; 2]> {
     let config = Config { wake, ..config(Variant::LeS, model) };
     let own = budget.reseeded(seed_of(&format!("{wake:?} {model:?}")));
-    let [tmax, messages] = own.samples(runs, |seeds| {
+    own.samples(runs, |seeds| {
         let (priorities, best) = drawn_priorities(model.members, seeds);
         let mut world = group_of(priorities, best, config, model, seeds);
         converge(&mut world, config.announce);
@@ -53,8 +48,7 @@ fn elected_by_priority(
             Some(end) => [end.tmax.as_secs_f64(), end.messages as f64],
             None => [f64::NAN; 2],
         }
-    })?;
-    Ok(ByPriority { tmax, messages })
+    })
 }
 
 /// Draws a random priority for each member. Also returns the member with the greatest one.
@@ -77,27 +71,28 @@ fn priority_drives_the_wake_up(budget: &Budget, evidence: &mut Evidence) -> Resu
                 let scale = PriorityScale { chance, ..PriorityScale::up_to(BEST) };
                 elected_by_priority(budget, runs, Wake::ByPriority(scale), &model)
             };
-            let blind = elected_by_priority(budget, runs, Wake::Uniform, &model)?;
-            let (by_priority, mostly) = (driven(0.0)?, driven(0.1)?);
+            let [usual_tmax, usual_messages] =
+                elected_by_priority(budget, runs, Wake::Uniform, &model)?;
+            let [tmax, messages] = driven(0.0)?;
+            let [mostly_tmax, mostly_messages] = driven(0.1)?;
             let le_m = held(budget, runs, Variant::LeM, &model)?;
             let at = format!("N = {members}, {}", name_of(loss));
             evidence
                 .stated(format!(
                     "{at}: mean tmax if merit drives the wake-up, against LE-S at the same merit"
                 ))
-                .below(&blind.tmax, &by_priority.tmax)
+                .below(&usual_tmax, &tmax)
                 .stated("the same: mean messages")
-                .below(&blind.messages, &by_priority.messages)
+                .below(&usual_messages, &messages)
                 .ours("the same: mean tmax as of LE-M, which elects the first member to wake")
-                .alike(&le_m.tmax, &by_priority.tmax)
+                .alike(&le_m.tmax, &tmax)
                 .ours("the same: mean messages as of LE-M")
-                .alike(&le_m.messages, &by_priority.messages)
+                .alike(&le_m.messages, &messages)
                 .ours("with a tenth of the wake-up left to chance: mean tmax against LE-S")
-                .below(&blind.tmax, &mostly.tmax);
-            evidence.ours("the same: mean messages").below(&blind.messages, &mostly.messages);
-            let both = [&by_priority, &blind];
-            let [tmax, usual_tmax] = both.map(|it| shown(&it.tmax));
-            let [cost, usual_cost] = both.map(|it| shown(&it.messages));
+                .below(&usual_tmax, &mostly_tmax);
+            evidence.ours("the same: mean messages").below(&usual_messages, &mostly_messages);
+            let [tmax, usual_tmax] = [&tmax, &usual_tmax].map(shown);
+            let [cost, usual_cost] = [&messages, &usual_messages].map(shown);
             gist = format!(
                 "{at}, by merit: tmax {tmax} for {usual_tmax}, messages {cost} for {usual_cost}"
             );

@@ -19,26 +19,17 @@ const SETTLED: f64 = 50.0;
 /// The time after the measurement by which an expired timer is set again.
 const AFTERMATH: f64 = 100.0;
 
-/// The listeners' disagreement under a leader that never left.
-struct Watched {
-    /// The fraction of the time in which not all members followed the leader.
-    astray: f64,
-    /// The length of each interval of disagreement.
-    spells: Vec<f64>,
-}
-
-/// Observes the listeners during `span`.
-fn listened(config: Config, model: &AnnounceModel, span: f64, seeds: Seeds) -> Watched {
+/// Observes the listeners under a leader that never left, during `span`. Returns the fraction of
+/// the time in which not all followed it, and the length of each interval of disagreement.
+fn listened(config: Config, model: &AnnounceModel, span: f64, seeds: Seeds) -> (f64, Vec<f64>) {
     let (from, to) = (instant(SETTLED), instant(SETTLED + span));
     let mut world = group(config, model, seeds);
     world.run_until(to + time(AFTERMATH));
     let agreement = &world.trace().agreement;
     let within = |(begin, _): &&(Instant, Instant)| (from..to).contains(begin);
     let spells = agreement.disagreements.iter().filter(within);
-    Watched {
-        astray: agreement.disagreed(from, to).as_secs_f64() / span,
-        spells: spells.map(|&(begin, end)| (end - begin).as_secs_f64()).collect(),
-    }
+    let spells = spells.map(|&(begin, end)| (end - begin).as_secs_f64());
+    (agreement.disagreed(from, to).as_secs_f64() / span, spells.collect())
 }
 
 pub(super) fn listening(listen: f64, model: &AnnounceModel) -> Config {
@@ -56,8 +47,8 @@ pub(super) fn all_listened(
     let own = budget.reseeded(seed_of(&format!("{config:?} {model:?}")));
     let watched = own.each(runs, |_, seeds| listened(config, model, span, seeds))?;
     Ok((
-        sample_of(Kind::Fraction, watched.iter().map(|it| it.astray)),
-        sample_of(Kind::Number, watched.into_iter().flat_map(|it| it.spells)),
+        sample_of(Kind::Fraction, watched.iter().map(|(astray, _)| *astray)),
+        sample_of(Kind::Number, watched.into_iter().flat_map(|(_, spells)| spells)),
     ))
 }
 
@@ -113,8 +104,7 @@ pub(super) fn l12(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let (listen, span) = (2.5, 60.0);
     let with = |heartbeat| Config { heartbeat, ..listening(listen, &model) };
     let none_missed = |heartbeat| {
-        budget
-            .each(runs, |_, seeds| listened(with(heartbeat), &model, span, seeds).spells.is_empty())
+        budget.each(runs, |_, seeds| listened(with(heartbeat), &model, span, seeds).1.is_empty())
     };
     let to_the_letter = none_missed(Heartbeat::Ignored)?;
     let restarted = none_missed(Heartbeat::Restarts)?;

@@ -5,7 +5,7 @@
 use hustings_protocol::announce::{Announce, Config, Criterion, Wake};
 use hustings_protocol::{Duration, Instant, Priority, announce_listen, suppression};
 use hustings_sim::announcing::{self, Perturbation};
-use hustings_sim::convergence::{Expected, Hearing, Watch};
+use hustings_sim::convergence::{Expected, Watch};
 use hustings_sim::statistics::Sample;
 use hustings_sim::{
     Boot, Delay, Detection, LossModel, Network, Seeds, Setup, Stream, Verb, Who, World,
@@ -206,13 +206,13 @@ fn course(algorithm: Variant, model: &AnnounceModel, seeds: Seeds) -> [f64; 6] {
             let suppress = time(model.suppress_interval);
             let config = suppression::Config { suppress, wake: wake(model.wake) };
             let watch = announcing::suppression(members, config, network(model), seeds);
-            return course_of_suppression(&watch.hearing, model.delay);
+            // A run ends with its last message, even if not all members heard it.
+            let messages = watch.hearing.messages() as f64;
+            let last = watch.hearing.last_sent().map_or(f64::NAN, Instant::as_secs_f64);
+            return [last, last + model.delay, messages, messages, last, 1.0];
         }
     };
-    course_of_election(&watch.hearing)
-}
-
-fn course_of_election(hearing: &Hearing) -> [f64; 6] {
+    let hearing = watch.hearing;
     let first_messages = hearing.first_round_messages as f64;
     let first_ended = hearing.first_round_ended.as_secs_f64();
     let Some(end) = hearing.convergence else {
@@ -220,13 +220,6 @@ fn course_of_election(hearing: &Hearing) -> [f64; 6] {
     };
     let (tmax, delay) = (end.tmax.as_secs_f64(), end.delay.as_secs_f64());
     [tmax, delay, end.messages as f64, first_messages, first_ended, end.rounds.into()]
-}
-
-/// Returns the measures of suppression. A run ends with its last message, even if not all heard it.
-fn course_of_suppression(hearing: &Hearing, delay: f64) -> [f64; 6] {
-    let messages = hearing.messages() as f64;
-    let last = hearing.last_sent().map_or(f64::NAN, Instant::as_secs_f64);
-    [last, last + delay, messages, messages, last, 1.0]
 }
 
 /// Builds a group in which all members start at once. Its last member is the best. The world is
@@ -278,7 +271,8 @@ pub(super) fn reestablished(
 ) -> Result<Sample> {
     let name = format!("{perturbation:?} {config:?} {model:?}");
     budget.reseeded(seed_of(&name)).sample(runs, |seeds| {
-        let phase = fraction(seeds.number(Stream::Faults));
+        // From 0 to 1, without 1.
+        let phase = (seeds.number(Stream::Faults) >> 11) as f64 / (1_u64 << 53) as f64;
         let at = SETTLED + phase * model.announce_interval;
         let span = (instant(at), instant(at + election_timeout));
         let members = model.members as u32;
@@ -287,9 +281,4 @@ pub(super) fn reestablished(
             announcing::reestablishment(members, config, network, perturbation, span, seeds);
         delay.map_or(f64::NAN, Duration::as_secs_f64)
     })
-}
-
-/// Maps a number to the interval from 0 to 1, without 1.
-fn fraction(number: u64) -> f64 {
-    (number >> 11) as f64 / (1_u64 << 53) as f64
 }

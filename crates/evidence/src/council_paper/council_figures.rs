@@ -12,11 +12,40 @@ use super::council_fixture::{
     estimated, expected, honest, messages_of, of_section_seven, rounds_of, sizes,
 };
 
-const MEAN_ROUNDS: &str = "mean rounds";
-const MEAN_MESSAGES: &str = "mean messages";
+const MEAN_ROUNDS: Axis = Axis::linear("mean rounds");
+const MEAN_MESSAGES: Axis = Axis::linear("mean messages");
+const MANY_MESSAGES: Axis = Axis::logarithmic("mean messages");
 const C: Axis = Axis::linear("c");
 const HOSTS: Axis = Axis::logarithmic("hosts");
 const TAKEN: Axis = Axis::logarithmic("what the centre takes n to be, over n");
+
+/// A figure with a panel of rounds and one of messages: its number, the titles without and after
+/// the quantity, what the caption of the messages adds, what follows `rounds` in the other caption,
+/// the axes and the places of the legends.
+macro_rules! rounds_and_messages {
+    (
+        $number:literal, $title:literal, $after:literal, $more:literal, $caption:literal,
+        $x:ident, [$rounds:expr, $place:ident], [$messages:expr, $other:ident], $draw:ident
+    ) => {
+        FigureSpec {
+            panels: &[
+                Panel {
+                    name: concat!("C-figure-", $number, "-rounds"),
+                    caption: concat!("Figure ", $number, ": rounds ", $caption),
+                    title: concat!($title, ": rounds", $after),
+                    frame: Frame { x: $x, y: $rounds, legend: Corner::$place },
+                },
+                Panel {
+                    name: concat!("C-figure-", $number, "-messages"),
+                    caption: concat!("Figure ", $number, ": messages of the same.", $more),
+                    title: concat!($title, ": messages", $after),
+                    frame: Frame { x: $x, y: $messages, legend: Corner::$other },
+                },
+            ],
+            draw: $draw,
+        }
+    };
+}
 
 pub(super) const FIGURES: &[FigureSpec] = &[
     FigureSpec {
@@ -35,7 +64,7 @@ pub(super) const FIGURES: &[FigureSpec] = &[
             name: "C-figure-2",
             caption: "Figure 2: rounds of the naive algorithm for one seat, against c; n = 10,000.",
             title: "Naive: rounds for one seat, n = 10,000",
-            frame: Frame { x: C, y: Axis::linear(MEAN_ROUNDS), legend: Corner::LowerRight },
+            frame: Frame { x: C, y: MEAN_ROUNDS, legend: Corner::LowerRight },
         }],
         draw: figure_2,
     },
@@ -44,156 +73,48 @@ pub(super) const FIGURES: &[FigureSpec] = &[
             name: "C-figure-5",
             caption: "Figure 5: rounds of the basic algorithm for [4..8], against c; n = 500.",
             title: "Basic: theory and simulation, n = 500",
-            frame: Frame { x: C, y: Axis::linear(MEAN_ROUNDS), legend: Corner::LowerRight },
+            frame: Frame { x: C, y: MEAN_ROUNDS, legend: Corner::LowerRight },
         }],
         draw: figure_5,
     },
-    FigureSpec {
-        panels: &[
-            Panel {
-                name: "C-figure-6-rounds",
-                caption: "Figure 6: rounds of the basic algorithm against the number of hosts, each range with the c that is \
-                          best for 100,000.",
-                title: "Basic: rounds by the number of hosts",
-                frame: Frame { x: HOSTS, y: Axis::roomy(MEAN_ROUNDS), legend: Corner::UpperRight },
-            },
-            Panel {
-                name: "C-figure-6-messages",
-                caption: "Figure 6: messages of the same. They grow like n in the end.",
-                title: "Basic: messages by the number of hosts",
-                frame: Frame {
-                    x: HOSTS,
-                    y: Axis::logarithmic(MEAN_MESSAGES),
-                    legend: Corner::UpperLeft,
-                },
-            },
-        ],
-        draw: figure_6,
+    rounds_and_messages! {
+        6, "Basic", " by the number of hosts", " They grow like n in the end.",
+        "of the basic algorithm against the number of hosts, each range with the c that is \
+         best for 100,000.",
+        HOSTS, [Axis::roomy("mean rounds"), UpperRight], [MANY_MESSAGES, UpperLeft], figure_6
     },
-    FigureSpec {
-        panels: &[
-            Panel {
-                name: "C-figure-7-rounds",
-                caption: "Figure 7: rounds of the basic algorithm against c; n = 500.",
-                title: "Basic: rounds by c, n = 500",
-                frame: Frame { x: C, y: Axis::linear(MEAN_ROUNDS), legend: Corner::LowerRight },
-            },
-            Panel {
-                name: "C-figure-7-messages",
-                caption: "Figure 7: messages of the same.",
-                title: "Basic: messages by c, n = 500",
-                frame: Frame { x: C, y: Axis::linear(MEAN_MESSAGES), legend: Corner::UpperRight },
-            },
-        ],
-        draw: figure_7,
+    rounds_and_messages! {
+        7, "Basic", " by c, n = 500", "",
+        "of the basic algorithm against c; n = 500.",
+        C, [MEAN_ROUNDS, LowerRight], [MEAN_MESSAGES, UpperRight], figure_7
     },
-    FigureSpec {
-        panels: &[
-            Panel {
-                name: "C-figure-10-rounds",
-                caption: "Figure 10: rounds of basic and Skip-Reset for [4..8], each with the best c.",
-                title: "Skip-Reset and basic, [4..8]: rounds",
-                frame: Frame { x: HOSTS, y: Axis::linear(MEAN_ROUNDS), legend: Corner::LowerRight },
-            },
-            Panel {
-                name: "C-figure-10-messages",
-                caption: "Figure 10: messages of the same.",
-                title: "Skip-Reset and basic, [4..8]: messages",
-                frame: Frame {
-                    x: HOSTS,
-                    y: Axis::logarithmic(MEAN_MESSAGES),
-                    legend: Corner::UpperLeft,
-                },
-            },
-        ],
-        draw: figure_10,
+    rounds_and_messages! {
+        10, "Skip-Reset and basic, [4..8]", "", "",
+        "of basic and Skip-Reset for [4..8], each with the best c.",
+        HOSTS, [MEAN_ROUNDS, LowerRight], [MANY_MESSAGES, UpperLeft], figure_10
     },
-    FigureSpec {
-        panels: &[
-            Panel {
-                name: "C-figure-11-rounds",
-                caption: "Figure 11: rounds of Skip-Reset and choice for [4..8], c = 5.6.",
-                title: "Skip-Reset and choice, [4..8], c = 5.6: rounds",
-                frame: Frame { x: HOSTS, y: Axis::linear(MEAN_ROUNDS), legend: Corner::LowerRight },
-            },
-            Panel {
-                name: "C-figure-11-messages",
-                caption: "Figure 11: messages of the same.",
-                title: "Skip-Reset and choice, [4..8], c = 5.6: messages",
-                frame: Frame {
-                    x: HOSTS,
-                    y: Axis::linear(MEAN_MESSAGES),
-                    legend: Corner::LowerRight,
-                },
-            },
-        ],
-        draw: figure_11,
+    rounds_and_messages! {
+        11, "Skip-Reset and choice, [4..8], c = 5.6", "", "",
+        "of Skip-Reset and choice for [4..8], c = 5.6.",
+        HOSTS, [MEAN_ROUNDS, LowerRight], [MEAN_MESSAGES, LowerRight], figure_11
     },
-    FigureSpec {
-        panels: &[
-            Panel {
-                name: "C-figure-14-rounds",
-                caption: "Figure 14: rounds of Skip-Reset, history and choice for one seat, each with the best c.",
-                title: "One seat: rounds",
-                frame: Frame { x: HOSTS, y: Axis::linear(MEAN_ROUNDS), legend: Corner::LowerRight },
-            },
-            Panel {
-                name: "C-figure-14-messages",
-                caption: "Figure 14: messages of the same.",
-                title: "One seat: messages",
-                frame: Frame {
-                    x: HOSTS,
-                    y: Axis::linear(MEAN_MESSAGES),
-                    legend: Corner::LowerRight,
-                },
-            },
-        ],
-        draw: figure_14,
+    rounds_and_messages! {
+        14, "One seat", "", "",
+        "of Skip-Reset, history and choice for one seat, each with the best c.",
+        HOSTS, [MEAN_ROUNDS, LowerRight], [MEAN_MESSAGES, LowerRight], figure_14
     },
-    FigureSpec {
-        panels: &[
-            Panel {
-                name: "C-figure-15-rounds",
-                caption: "Figure 15: rounds of Skip-Reset for [1..8], c = 5.6, n = 10,000, \
-                          against the centre's estimate of n, over n: an estimate that stays, \
-                          and one that is halved after each undershoot.",
-                title: "A wrong number of hosts: rounds, n = 10,000",
-                frame: Frame { x: TAKEN, y: Axis::linear(MEAN_ROUNDS), legend: Corner::LowerRight },
-            },
-            Panel {
-                name: "C-figure-15-messages",
-                caption: "Figure 15: messages of the same.",
-                title: "A wrong number of hosts: messages, n = 10,000",
-                frame: Frame {
-                    x: TAKEN,
-                    y: Axis::logarithmic(MEAN_MESSAGES),
-                    legend: Corner::UpperRight,
-                },
-            },
-        ],
-        draw: figure_15,
+    rounds_and_messages! {
+        15, "A wrong number of hosts", ", n = 10,000", "",
+        "of Skip-Reset for [1..8], c = 5.6, n = 10,000, \
+         against the centre's estimate of n, over n: an estimate that stays, \
+         and one that is halved after each undershoot.",
+        TAKEN, [MEAN_ROUNDS, LowerRight], [MANY_MESSAGES, UpperRight], figure_15
     },
-    FigureSpec {
-        panels: &[
-            Panel {
-                name: "C-figure-17-rounds",
-                caption: "Figure 17: rounds with unknown n, [1..8], c = 5.6, first estimate \
-                          100,000; and of Bolot's masks.",
-                title: "Nobody knows n, [1..8], c = 5.6: rounds",
-                frame: Frame { x: HOSTS, y: Axis::linear(MEAN_ROUNDS), legend: Corner::UpperRight },
-            },
-            Panel {
-                name: "C-figure-17-messages",
-                caption: "Figure 17: messages of the same.",
-                title: "Nobody knows n, [1..8], c = 5.6: messages",
-                frame: Frame {
-                    x: HOSTS,
-                    y: Axis::linear(MEAN_MESSAGES),
-                    legend: Corner::UpperLeft,
-                },
-            },
-        ],
-        draw: figure_17,
+    rounds_and_messages! {
+        17, "Nobody knows n, [1..8], c = 5.6", "", "",
+        "with unknown n, [1..8], c = 5.6, first estimate \
+         100,000; and of Bolot's masks.",
+        HOSTS, [MEAN_ROUNDS, UpperRight], [MEAN_MESSAGES, UpperLeft], figure_17
     },
 ];
 

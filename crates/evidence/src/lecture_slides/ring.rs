@@ -115,19 +115,13 @@ pub(super) fn r2(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     ))
 }
 
-/// The results of all possible elections in small groups.
-#[derive(Default)]
-struct Census {
-    /// For each election, true if the best member was elected.
-    best_elected: Vec<bool>,
-    /// For each election, true if the best member declared itself elected once, and no other did.
-    declared_once: Vec<bool>,
-}
-
 /// Runs all orders of up to `largest` members with all sets of initiators. The best is always
 /// member 0: by the symmetry of the ring this leaves no case out.
-fn census(budget: &Budget, largest: u32, config: Config) -> Result<Census> {
-    let mut census = Census::default();
+///
+/// Returns for each election whether the best was elected, and whether it declared itself elected
+/// once, and no other did.
+fn census(budget: &Budget, largest: u32, config: Config) -> Result<[Vec<bool>; 2]> {
+    let (mut best_elected, mut declared_once) = (Vec::new(), Vec::new());
     for members in 2..=largest {
         let orders = permutations(members - 1);
         let sets = (1 << members) - 1;
@@ -137,27 +131,27 @@ fn census(budget: &Budget, largest: u32, config: Config) -> Result<Census> {
             let fixture = SlidesFixture::of(priorities).start(subset(members, number % sets + 1));
             fixture.play_traced::<ChangRoberts, _>(config, seeds, Reports::default())
         })?;
-        census.best_elected.extend(played.iter().map(|(play, _)| play.summary.elected_best));
-        census.declared_once.extend(played.iter().map(|(_, reports)| reports.victories == [0]));
+        best_elected.extend(played.iter().map(|(play, _)| play.summary.elected_best));
+        declared_once.extend(played.iter().map(|(_, reports)| reports.victories == [0]));
     }
-    Ok(census)
+    Ok([best_elected, declared_once])
 }
 
 pub(super) fn r3(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     let to_the_letter = Config { initiator: Initiator::Literal, ..Config::paper() };
     let largest = budget.choose(5, 7);
-    let literal = census(budget, largest, to_the_letter)?;
-    let corrected = census(budget, largest, Config::paper())?;
+    let [literal_elected, literal_once] = census(budget, largest, to_the_letter)?;
+    let [elected, once] = census(budget, largest, Config::paper())?;
     let every = format!("every order of 2 to {largest} members, every set of initiators");
     evidence
         .stated(format!("{every}, to the letter: the best elected"))
-        .all_true(literal.best_elected.iter().copied())
+        .all_true(literal_elected)
         .stated("the same: and declared elected once")
-        .all_true(literal.declared_once.iter().copied())
+        .all_true(literal_once.iter().copied())
         .corrected(format!("{every}, initiators participate: the best elected"))
-        .all_true(corrected.best_elected.iter().copied())
+        .all_true(elected)
         .corrected("the same: and declared elected once")
-        .all_true(corrected.declared_once.iter().copied());
+        .all_true(once.iter().copied());
 
     let members = budget.choose(30, 100);
     let runs = budget.choose(300, 5_000);
@@ -184,12 +178,12 @@ pub(super) fn r3(budget: &Budget, evidence: &mut Evidence) -> Result<String> {
     evidence
         .ours("N = 3, all start, to the letter: mean messages, 2N H_N + N + 1")
         .mean(chang_roberts_literal(3).messages, &doubled);
-    let once = |census: &Census| census.declared_once.iter().filter(|&&it| it).count();
+    let count = |declared: &[bool]| declared.iter().filter(|&&it| it).count();
     Ok(format!(
         "{} elections: declared once in {} to the letter, in {} corrected; the best elected in all",
-        corrected.declared_once.len(),
-        once(&literal),
-        once(&corrected)
+        once.len(),
+        count(&literal_once),
+        count(&once)
     ))
 }
 

@@ -20,6 +20,25 @@ const LOSS: Axis = Axis::linear("loss of unicasts and of multicasts");
 const MEMBERS: Axis = Axis::linear("members N");
 const VIEW: Axis = Axis::linear("view probability");
 
+/// Panels of figure 5 against one quantity: its names in captions and in titles, its axis, and for
+/// each panel its letter, what it shows, the place of the legend and the rest of the caption.
+macro_rules! against {
+    (
+        $what:literal, $by:literal, $x:ident, $draw:ident,
+        $($letter:literal $shown:literal $title:literal $y:ident $place:ident $rest:literal),+
+    ) => {
+        FigureSpec {
+            panels: &[$(Panel {
+                name: concat!("P-figure-5-", $letter),
+                caption: concat!("Figure 5 (", $letter, "): ", $shown, " against ", $what, $rest),
+                title: concat!($title, " by ", $by),
+                frame: Frame { x: $x, y: $y, legend: Corner::$place },
+            }),+],
+            draw: $draw,
+        }
+    };
+}
+
 pub(super) const FIGURES: &[FigureSpec] = &[
     FigureSpec {
         panels: &[Panel {
@@ -53,79 +72,28 @@ pub(super) const FIGURES: &[FigureSpec] = &[
         }],
         draw: |budget| Ok(vec![scale(budget)?]),
     },
-    FigureSpec {
-        panels: &[
-            Panel {
-                name: "P-figure-5-a",
-                caption: "Figure 5 (a): success against loss, of unicasts and multicasts alike; N = 2000, crashes \
-                          0.001, view 0.5. In this and the following figures, points: means of 1000 simulated \
-                          elections with 95 % confidence bands, another round called by the hash rule of the \
-                          report's pseudocode, or after a random delay.",
-                title: "Success by loss, N = 2000",
-                frame: Frame { x: LOSS, y: SUCCESS, legend: Corner::LowerLeft },
-            },
-            Panel {
-                name: "P-figure-5-b",
-                caption: "Figure 5 (b): rounds against loss.",
-                title: "Rounds by loss, N = 2000",
-                frame: Frame { x: LOSS, y: ROUNDS, legend: Corner::LowerRight },
-            },
-            Panel {
-                name: "P-figure-5-c",
-                caption: "Figure 5 (c): messages against loss.",
-                title: "Messages by loss, N = 2000",
-                frame: Frame { x: LOSS, y: MESSAGES, legend: Corner::UpperLeft },
-            },
-        ],
-        draw: against_loss,
+    against! {
+        "loss", "loss, N = 2000", LOSS, against_loss,
+        "a" "success" "Success" SUCCESS LowerLeft ", of unicasts and multicasts alike; N = 2000, crashes \
+         0.001, view 0.5. In this and the following figures, points: means of 1000 simulated \
+         elections with 95 % confidence bands, another round called by the hash rule of the \
+         report's pseudocode, or after a random delay.",
+        "b" "rounds" "Rounds" ROUNDS LowerRight ".",
+        "c" "messages" "Messages" MESSAGES UpperLeft "."
     },
-    FigureSpec {
-        panels: &[
-            Panel {
-                name: "P-figure-5-d",
-                caption: "Figure 5 (d): success against the number of members; losses and crashes 0.001, view \
-                          0.5.",
-                title: "Success by group size",
-                frame: Frame { x: MEMBERS, y: SUCCESS, legend: Corner::LowerRight },
-            },
-            Panel {
-                name: "P-figure-5-e",
-                caption: "Figure 5 (e): rounds against the number of members.",
-                title: "Rounds by group size",
-                frame: Frame { x: MEMBERS, y: ROUNDS, legend: Corner::LowerRight },
-            },
-            Panel {
-                name: "P-figure-5-f",
-                caption: "Figure 5 (f): messages against the number of members.",
-                title: "Messages by group size",
-                frame: Frame { x: MEMBERS, y: MESSAGES, legend: Corner::LowerRight },
-            },
-        ],
-        draw: against_members,
+    against! {
+        "the number of members", "group size", MEMBERS, against_members,
+        "d" "success" "Success" SUCCESS LowerRight "; losses and crashes 0.001, view \
+         0.5.",
+        "e" "rounds" "Rounds" ROUNDS LowerRight ".",
+        "f" "messages" "Messages" MESSAGES LowerRight "."
     },
-    FigureSpec {
-        panels: &[
-            Panel {
-                name: "P-figure-5-g",
-                caption: "Figure 5 (g): success against the view probability; N = 5000, losses and crashes \
-                          0.001.",
-                title: "Success by view probability, N = 5000",
-                frame: Frame { x: VIEW, y: SUCCESS, legend: Corner::LowerRight },
-            },
-            Panel {
-                name: "P-figure-5-h",
-                caption: "Figure 5 (h): rounds against the view probability.",
-                title: "Rounds by view probability, N = 5000",
-                frame: Frame { x: VIEW, y: ROUNDS, legend: Corner::LowerRight },
-            },
-            Panel {
-                name: "P-figure-5-i",
-                caption: "Figure 5 (i): messages against the view probability.",
-                title: "Messages by view probability, N = 5000",
-                frame: Frame { x: VIEW, y: MESSAGES, legend: Corner::LowerRight },
-            },
-        ],
-        draw: against_view,
+    against! {
+        "the view probability", "view probability, N = 5000", VIEW, against_view,
+        "g" "success" "Success" SUCCESS LowerRight "; N = 5000, losses and crashes \
+         0.001.",
+        "h" "rounds" "Rounds" ROUNDS LowerRight ".",
+        "i" "messages" "Messages" MESSAGES LowerRight "."
     },
 ];
 

@@ -190,11 +190,6 @@ pub(super) fn p10(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -
     Ok(format!("view {}: {}", list(views), gist.join("; ")))
 }
 
-/// Returns a lower bound of the success probability if members crash: that of the first round.
-fn least_success(model: &Model, plan: Plan) -> f64 {
-    success_of_best_known(model, plan.k.into())
-}
-
 /// Returns a bound of the mean number of rounds if members crash. A further round follows only if a
 /// round fails although its leader is up.
 fn most_rounds_noticed(model: &Model, plan: Plan) -> f64 {
@@ -234,7 +229,7 @@ pub(super) fn p11(fixture: &ProbabilisticFixture<'_>, evidence: &mut Evidence) -
                  p_fail"
             ))
             .mean_between(
-                least_success(model, plan),
+                success_of_best_known(model, plan.k.into()),
                 factors::e5(model, plan.k.into()),
                 &held.strong,
             )

@@ -169,10 +169,9 @@ impl<'a> Contest<'a> {
         let clients = members.iter().filter_map(|it| self.clients[*it].first());
         clients.map(|client| client.id()).collect()
     }
-}
 
-// Starting members and injecting faults.
-impl Contest<'_> {
+    // Starting members and injecting faults.
+
     pub(super) fn start(&mut self, member: usize, role: Role) -> Result<()> {
         let mut command = self.client(member, role)?;
         if self.method == LockMethod::EtcdElect {

@@ -11,7 +11,7 @@ use super::packets_and_syncs::{PacketMeter, SyncMeter};
 use super::stores::Store;
 use crate::Result;
 use crate::measure::{milliseconds, now_ns};
-use crate::table::{Spread, Table, Verdict};
+use crate::table::{Report, Spread, Verdict};
 
 pub(super) const HEADINGS: [&str; 8] =
     ["acquire:", "packets", "syncs", "renew:", "packets", "syncs", "every ms", "wire"];
@@ -37,7 +37,7 @@ const ENDS_WITHIN: Duration = Duration::from_millis(700);
 type TenureCost = [f64; 4];
 
 /// Counts for one method and prints its row.
-pub(super) fn run(setup: Setup<'_>, method: LockMethod, table: &mut Table<'_>) -> Result<()> {
+pub(super) fn run(setup: Setup<'_>, method: LockMethod, report: &mut Report) -> Result<()> {
     // Renewals come first, because leases that acquisitions leave behind expire later and would be
     // counted.
     let (renew, every_ms) = renewal(setup, method)?;
@@ -47,9 +47,8 @@ pub(super) fn run(setup: Setup<'_>, method: LockMethod, table: &mut Table<'_>) -
         let spread: Spread = acquisitions.iter().map(|cost| cost[part]).collect();
         spread.median().unwrap_or_default()
     });
-    let number = |value: f64| match value.fract() == 0.0 {
-        true => format!("{value:.0}"),
-        false => format!("{value:.2}"),
+    let number = |value: f64| {
+        if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") }
     };
     let ([.., acquire_wire], [.., renew_wire]) = (acquire, renew);
     let wire = match method {
@@ -59,7 +58,7 @@ pub(super) fn run(setup: Setup<'_>, method: LockMethod, table: &mut Table<'_>) -
     let mut cells: Vec<String> =
         [&acquire[..3], &renew[..3]].concat().into_iter().map(number).collect();
     cells.extend([every_ms.map_or("-".to_owned(), |it| format!("{it:.0}")), wire]);
-    table.row(method.profile().name, &cells, &verdict(method, acquire, renew));
+    report.row(method.profile().name, &cells, &verdict(method, acquire, renew));
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use super::stores::Stores;
 use super::worker::StartReport;
 use super::{HolderFault, LockMethod};
 use crate::measure::{milliseconds, now_ns};
-use crate::table::{Report, Spread, Table, Verdict};
+use crate::table::{Report, Spread, Verdict};
 use crate::testbed::{MEMBERS, Testbed};
 use crate::{Options, Result};
 
@@ -41,7 +41,7 @@ pub(super) fn run(
     setup: Setup<'_>,
     method: LockMethod,
     trials: u32,
-    table: &mut Table<'_>,
+    report: &mut Report,
 ) -> Result<()> {
     let mut cold = TrialResults::default();
     let mut after: Vec<(HolderFault, TrialResults)> =
@@ -63,10 +63,10 @@ pub(super) fn run(
         }
     }
     let name = method.profile().name;
-    table.row(&format!("{name}: cold start"), &cold.cells(), &Verdict::none());
+    report.row(&format!("{name}: cold start"), &cold.cells(), &Verdict::none());
     for (fault, results) in &after {
         let name = format!("{name}: {}", fault.name(method));
-        table.row(&name, &results.cells(), &verdict(method, *fault, results));
+        report.row(&name, &results.cells(), &verdict(method, *fault, results));
     }
     Ok(())
 }

@@ -93,10 +93,7 @@ fn whose(name: &str) -> Option<(&str, u32)> {
 /// Returns the complete lines of a file, or nothing if there is no file. A killed process may have
 /// left half a line at the end.
 fn read(path: &Path) -> Result<String> {
-    let mut text = match path.exists() {
-        true => fs::read_to_string(path)?,
-        false => String::new(),
-    };
+    let mut text = if path.exists() { fs::read_to_string(path)? } else { String::new() };
     text.truncate(text.rfind('\n').map_or(0, |end| end + 1));
     Ok(text)
 }

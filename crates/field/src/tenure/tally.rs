@@ -6,7 +6,7 @@ use super::round::RoundRecord;
 use super::schedule;
 use crate::Result;
 use crate::measure::milliseconds;
-use crate::table::{Report, Spread, Table, Verdict};
+use crate::table::{Report, Spread, Verdict};
 
 #[derive(Default)]
 pub(super) struct Tally {
@@ -72,26 +72,26 @@ impl Tally {
              without a holder and time with two of them in milliseconds:"
         );
         let headings = ["rounds", "tenures", "vacant", "accepted", "refused", "two hold", "wrong"];
-        let mut table = report.table(&title, &headings);
+        report.table(&title, &headings);
         for name in schedule::names() {
-            self.total(|it| it.kinds.contains(&name)).print(name, &mut table);
+            self.total(|it| it.kinds.contains(&name)).print(name, report);
         }
-        self.total(|_| true).print("all", &mut table);
+        self.total(|_| true).print("all", report);
         for violation in &self.violations {
-            table.note(&shown(violation));
+            report.note(&shown(violation));
         }
         let show = |share| {
             let quantile = self.recoveries_ms.quantile(share);
             quantile.map_or("-".to_owned(), |it| format!("{it:.0}"))
         };
-        table.note(&format!(
+        report.note(&format!(
             "From the end of all faults until a member holds: median {} ms, p95 {} ms, longest {} ms.",
             show(0.5),
             show(0.95),
             show(1.0)
         ));
         let believed_on = self.violations.iter().map(|it| it.believed_on_ns).sum();
-        table.note(&format!(
+        report.note(&format!(
             "Stopped for longer than the ttl: {} times; the former holder believed in its tenure afterwards for {:.3} ms.",
             self.pauses,
             milliseconds(0, believed_on)
@@ -133,7 +133,7 @@ impl Sum {
         }
     }
 
-    fn print(&self, name: &str, table: &mut Table<'_>) {
+    fn print(&self, name: &str, report: &mut Report) {
         let cells = [
             self.tried.to_string(),
             self.tenures.to_string(),
@@ -143,6 +143,6 @@ impl Sum {
             format!("{:.3}", self.doubled_ms),
             self.violations.to_string(),
         ];
-        table.row(name, &cells, &Verdict::new("0 wrong", self.violations == 0));
+        report.row(name, &cells, &Verdict::new("0 wrong", self.violations == 0));
     }
 }

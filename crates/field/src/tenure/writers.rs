@@ -112,10 +112,9 @@ impl<'a> Writers<'a> {
         }
         Ok(())
     }
-}
 
-// Starting and stopping members, and injecting faults.
-impl Writers<'_> {
+    // Starting and stopping members, and injecting faults.
+
     /// Starts every writer that does not run.
     pub(super) fn start_all(&mut self) -> Result<()> {
         (0..MEMBERS).try_for_each(|member| self.start(member))
@@ -227,10 +226,9 @@ impl Writers<'_> {
         fs::write(&new, ahead)?;
         Ok(fs::rename(new, self.calendar())?)
     }
-}
 
-// Observing the members.
-impl Writers<'_> {
+    // Observing the members.
+
     /// Waits until a member, if it runs, has logged a line for which `is_it` holds.
     pub(super) fn require_logged(
         &self,

@@ -32,7 +32,7 @@ pub(crate) struct Client {
     /// The address at which the agent listens for HTTP
     #[arg(long, value_name = "ADDRESS:PORT", env = "HUSTINGS_HTTP", default_value = "127.0.0.1:7480",
           value_parser = listening)]
-    http: SocketAddr,
+    pub(crate) http: SocketAddr,
 }
 
 /// Parses the address of an agent's HTTP interface and refuses `off`.
@@ -85,11 +85,6 @@ fn requests() -> ConfigBuilder<AgentScope> {
 type Answer = ureq::http::Response<ureq::Body>;
 
 impl Client {
-    /// The address at which the client expects the agent.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.http
-    }
-
     /// Sends a GET request and returns the parsed answer.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, NoAnswer> {
         let agent = requests().timeout_global(Some(ANSWER_WITHIN)).build().new_agent();

@@ -1,17 +1,15 @@
 //! The demo's agents: real processes, observed through the events that they print.
 
 use std::fmt;
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread;
+use std::process::Stdio;
 use std::time::Duration;
 
 use hustings::GroupOptions;
 use hustings_agent::clock;
 use hustings_protocol::{Duration as Time, Instant};
-use rustix::process::{Pid, Signal, kill_process};
+use hustings_testkit::{Processes, command};
+use rustix::process::Signal;
 use serde::Deserialize;
 
 use super::{NAMES, STEP_LIMIT};
@@ -38,14 +36,12 @@ pub(super) struct DemoCluster {
     state: PathBuf,
     /// The group's name, unique to this run, so that two demos at once do not meet.
     group: String,
-    agents: Vec<Agent>,
-    /// The lines of all agents, each with the agent's index and process.
-    lines: Receiver<(usize, u32, Line)>,
-    readers: Sender<(usize, u32, Line)>,
+    processes: Processes,
+    agents: [Agent; NAMES.len()],
 }
 
+#[derive(Default)]
 struct Agent {
-    process: Child,
     /// True if the agent was asked to stop or has ended.
     off: bool,
     up: Option<Instant>,
@@ -88,11 +84,10 @@ struct Line {
 impl DemoCluster {
     /// Initialises the voters and starts all agents.
     pub(super) fn start(announce: Time, ttl: Time) -> Result<Self, Failure> {
-        let (readers, lines) = mpsc::channel();
         let group = format!("demo-{}", std::process::id());
         let state = std::env::temp_dir().join(format!("hustings-{group}"));
-        let agents = Vec::new();
-        let mut cluster = Self { announce, ttl, state, group, agents, lines, readers };
+        let (processes, agents) = (Processes::new(NAMES.len()), Default::default());
+        let mut cluster = Self { announce, ttl, state, group, processes, agents };
         let voters = &NAMES[..VOTERS];
         for voter in voters {
             let joining = GroupOptions::on_this_host(&cluster.group, voter);
@@ -101,73 +96,56 @@ impl DemoCluster {
             made.map_err(Failure::cannot(&format!("make voter {voter}")))?;
         }
         for index in 0..NAMES.len() {
-            let agent = cluster.start_agent(index)?;
-            cluster.agents.push(agent);
+            cluster.start_agent(index)?;
         }
         Ok(cluster)
     }
 
-    fn start_agent(&self, index: usize) -> Result<Agent, Failure> {
+    fn start_agent(&mut self, index: usize) -> Result<(), Failure> {
         let failed = Failure::cannot("start an agent");
         let program = std::env::current_exe().map_err(&failed)?;
-        let mut command = Command::new(program);
+        // Settings for other agents on this host do not change the demo: `command` removes them.
+        let mut command = command(program, "agent --events --die-with-parent --log error");
         command
-            .args(["agent", "--events", "--die-with-parent", "--log", "error"])
             .args(["--name", NAMES[index], "--group", &self.group])
             .args(["--bind", "127.0.0.1:0", "--interface", "127.0.0.1"])
             .args(["--http", "off", "--announce", &self.announce.to_string()])
             .args(["--voters", &NAMES[..VOTERS].join(",")])
             .args(["--ttl", &self.ttl.to_string(), "--state"])
             .arg(self.state.join(NAMES[index]))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
-        // Settings for other agents on this host must not change the demo.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("HUSTINGS_") {
-                command.env_remove(name);
-            }
-        }
-        let mut process = command.spawn().map_err(&failed)?;
-        let pid = process.id();
-        if let Some(output) = process.stdout.take() {
-            let reader = self.readers.clone();
-            thread::spawn(move || read_lines(index, pid, output, &reader));
-        }
-        Ok(Agent { process, off: false, up: None, names: None })
+            .stderr(Stdio::inherit());
+        self.agents[index] = Agent::default();
+        self.processes.start(index, &mut command).map_err(failed)
     }
 
-    pub(super) fn pid(&self, member: Member) -> u32 {
-        self.agents[member.0].process.id()
+    pub(super) fn pid(&mut self, member: Member) -> Result<u32, Failure> {
+        Ok(self.processes.process(member.0).map_err(Failure::failed)?.id())
     }
 
     /// Kills an agent and returns the time of the kill.
     pub(super) fn kill(&mut self, member: Member) -> Result<Instant, Failure> {
-        let at = self.signal(member, Signal::KILL)?;
-        // A killed process cannot refuse to end.
-        let _ = self.agents[member.0].process.wait();
+        let at = self.ignore(member);
+        self.processes.end(member.0, Signal::KILL).map_err(Failure::cannot("kill an agent"))?;
         Ok(at)
     }
 
     /// Asks an agent to stop and returns the time of the signal.
     pub(super) fn terminate(&mut self, member: Member) -> Result<Instant, Failure> {
-        self.signal(member, Signal::TERM)
+        let at = self.ignore(member);
+        self.processes.signal(member.0, Signal::TERM).map_err(Failure::cannot("stop an agent"))?;
+        Ok(at)
     }
 
-    fn signal(&mut self, member: Member, signal: Signal) -> Result<Instant, Failure> {
-        let agent = &mut self.agents[member.0];
-        agent.off = true;
-        agent.names = None;
-        let pid = Pid::from_child(&agent.process);
-        let at = clock::now();
-        let signalled = kill_process(pid, signal);
-        signalled.map_err(Failure::cannot(&format!("signal agent {pid:?}")))?;
-        Ok(at)
+    /// Ignores what an agent prints from now on, and returns the time.
+    fn ignore(&mut self, member: Member) -> Instant {
+        self.agents[member.0] = Agent { off: true, ..Agent::default() };
+        clock::now()
     }
 
     /// Starts an agent again and returns the time of the start.
     pub(super) fn restart(&mut self, member: Member) -> Result<Instant, Failure> {
         let at = clock::now();
-        self.agents[member.0] = self.start_agent(member.0)?;
+        self.start_agent(member.0)?;
         Ok(at)
     }
 
@@ -216,29 +194,27 @@ impl DemoCluster {
             if let Some(result) = ready(&self.agents) {
                 return Some(result);
             }
-            let left = Duration::from(until - clock::now());
-            let (index, pid, line) = self.lines.recv_timeout(left).ok()?;
-            let agent = &mut self.agents[index];
-            if agent.process.id() != pid || agent.off {
-                continue; // printed before the agent was killed
-            }
-            if line.up {
-                agent.up = Some(Instant(line.time_ns));
-            } else {
-                agent.names = KnownLeader::after(agent.names.take(), line);
+            let line = self.processes.next_line((until - clock::now()).into())?;
+            let agent = &mut self.agents[line.place];
+            match serde_json::from_str::<Line>(&line.text) {
+                Ok(line) if line.up => agent.up = Some(Instant(line.time_ns)),
+                Ok(line) if !agent.off => {
+                    agent.names = KnownLeader::after(agent.names.take(), line);
+                }
+                Ok(_) | Err(_) => {} // the agent is to end, or the line is not an event
             }
         }
     }
 
-    /// Stops all agents in good order.
+    /// Ends all agents that still run and waits for them.
     pub(super) fn stop(mut self) -> Result<(), Failure> {
-        for index in 0..self.agents.len() {
+        for index in 0..NAMES.len() {
             if !self.agents[index].off {
                 self.terminate(Member(index))?;
             }
         }
-        for agent in &mut self.agents {
-            let ended = agent.process.wait();
+        for index in 0..NAMES.len() {
+            let ended = self.processes.process(index).and_then(|it| it.wait());
             ended.map_err(|error| Failure::Failed(format!("lost an agent: {error}")))?;
         }
         Ok(())
@@ -246,14 +222,8 @@ impl DemoCluster {
 }
 
 impl Drop for DemoCluster {
-    /// Kills all agents, so that none outlives the demo after an error.
     fn drop(&mut self) {
-        for agent in &mut self.agents {
-            // An agent that has ended cannot be killed and need not be.
-            let _ = agent.process.kill();
-            let _ = agent.process.wait();
-        }
-        // No other group can use the voters' promises.
+        self.processes = Processes::new(0); // ends the agents, which write below the directory
         let _ = std::fs::remove_dir_all(&self.state);
     }
 }
@@ -288,16 +258,6 @@ fn agreed(named: &[&KnownLeader]) -> Option<Agreed> {
     let leader = Member(NAMES.iter().position(|name| name == leader)?);
     let named = named.iter().map(|it| it.since).max()?;
     Some(Agreed { leader, fence, named, known })
-}
-
-fn read_lines(index: usize, pid: u32, output: ChildStdout, lines: &Sender<(usize, u32, Line)>) {
-    for line in BufReader::new(output).lines().map_while(Result::ok) {
-        if let Ok(line) = serde_json::from_str(&line)
-            && lines.send((index, pid, line)).is_err()
-        {
-            return; // the demo is over
-        }
-    }
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(super) fn identities(line: &mut Read, each: &mut impl FnMut(&mut MemberId)) 
         Some(_) | None => {} // these name no member
     }
     if let Some(message) = &mut line.message {
-        in_value(message, each);
+        in_value(message, false, each);
     }
     if let Some(mut id) = line.verb.as_deref().and_then(leaver) {
         each(&mut id);
@@ -35,38 +35,25 @@ pub(super) fn leaver(verb: &str) -> Option<MemberId> {
     verb.strip_prefix(LEAVE)?.parse().ok().map(MemberId)
 }
 
-/// Passes every identity in a message of any protocol to `each`, which may replace it.
-fn in_value(value: &mut Value, each: &mut impl FnMut(&mut MemberId)) {
+/// Handles all identities in a value. `is_identity` is true for the value of a field that holds
+/// identities: one, several, or objects that hold some. An identity is a string. In traces of
+/// earlier releases it is a number and becomes a string.
+fn in_value(value: &mut Value, is_identity: bool, each: &mut impl FnMut(&mut MemberId)) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
-                if IDENTITY_FIELDS.contains(&name.as_str()) {
-                    in_identity_field(value, each);
-                } else {
-                    in_value(value, each);
-                }
+                in_value(value, IDENTITY_FIELDS.contains(&name.as_str()), each);
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(|it| in_value(it, each)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-/// Handles the value of a field that holds identities: one, several, or objects that hold some. An
-/// identity is a string. In traces of earlier releases it is a number and becomes a string.
-fn in_identity_field(value: &mut Value, each: &mut impl FnMut(&mut MemberId)) {
-    let id = match value {
-        Value::Number(number) => number.as_u64(),
-        Value::String(text) => text.parse().ok(),
-        Value::Array(values) => {
-            return values.iter_mut().for_each(|it| in_identity_field(it, each));
+        Value::Array(values) => values.iter_mut().for_each(|it| in_value(it, is_identity, each)),
+        _ if is_identity => {
+            let id = value.as_u64().or_else(|| value.as_str()?.parse().ok());
+            if let Some(mut id) = id.map(MemberId) {
+                each(&mut id);
+                *value = Value::String(id.to_string());
+            }
         }
-        Value::Object(_) => return in_value(value, each),
-        Value::Null | Value::Bool(_) => None,
-    };
-    if let Some(mut id) = id.map(MemberId) {
-        each(&mut id);
-        *value = Value::String(id.to_string());
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
@@ -108,7 +95,7 @@ mod tests {
             let text = serde_json::to_string(message).unwrap();
             let mut json: Value = serde_json::from_str(&text).unwrap();
             let mut found = 0;
-            in_value(&mut json, &mut |id| {
+            in_value(&mut json, false, &mut |id| {
                 assert!(*id >= somebody(0), "{id} is none: {text}");
                 *id = MemberId(5);
                 found += 1;

@@ -30,11 +30,7 @@ pub(super) struct ChurnOptions {
 }
 
 /// One kind of churn and its mean interval.
-#[derive(Debug, Clone, Copy)]
-struct Turn {
-    kind: TurnKind,
-    mean: Duration,
-}
+type Turn = (TurnKind, Duration);
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum TurnKind {
@@ -47,7 +43,7 @@ fn turn(text: &str) -> Result<Turn, String> {
     const USAGE: &str = "choose leave, die or join, and a mean time, as in leave:30s";
     let (kind, mean) = text.split_once(':').ok_or(USAGE)?;
     let kind = TurnKind::from_str(kind, false).map_err(|_| USAGE)?;
-    Ok(Turn { kind, mean: values::some_time(mean)? })
+    Ok((kind, values::some_time(mean)?))
 }
 
 impl ChurnOptions {
@@ -55,7 +51,7 @@ impl ChurnOptions {
         let absence = self.absence.unwrap_or(announce * ABSENCE_INTERVALS);
         let mut churn = Churn { absence, ..Churn::default() };
         let least = announce.mul_f64(0.01);
-        for Turn { kind, mean } in &self.churn {
+        for (kind, mean) in &self.churn {
             let name = name_of(kind);
             if *mean < least {
                 return Err(Failure::Usage(format!(

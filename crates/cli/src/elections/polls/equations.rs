@@ -1,6 +1,6 @@
 //! Closed forms of a council election.
 
-use hustings_protocol::council::Search;
+use hustings_protocol::council::{Algorithm as Drawn, Search};
 use hustings_theory::council::estimate::by_pseudocode;
 use hustings_theory::council::{
     Algorithm, Cost, Election, Knowledge, Loss, Reset, by_evidence, misprints,
@@ -16,7 +16,7 @@ use crate::options::{no_closed_form, require_closed_form};
 /// # Errors
 /// If there is no closed form.
 pub(super) fn council(council: &Council) -> Result<ClosedForm, Failure> {
-    let is_by_merit = council.options.algorithm == super::Algorithm::Priority;
+    let is_by_merit = council.options.algorithm == Drawn::Priority;
     require_closed_form(&[(is_by_merit, "of seats by merit")])?;
     let election = &council.election;
     let is_estimated = matches!(election.knowledge, Knowledge::Estimated(_));

@@ -2,15 +2,16 @@
 
 use std::ffi::OsStr;
 
-use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, Command, ValueEnum};
-use hustings_protocol::council::MOST_STEPS;
+use clap::{Arg, Command};
+use hustings_protocol::council::{Algorithm, MOST_STEPS};
 use hustings_theory::council::{Estimate, Seats};
 
-use super::Algorithm;
+use super::ALGORITHMS;
 use crate::failure::Failure;
 use crate::options;
+use crate::options::named::{one_in, possible_values};
 use crate::options::seats::{Average, Fall};
 
 /// The limit for seats up to which the theory is fast for every algorithm.
@@ -30,7 +31,7 @@ impl TypedValueParser for Algorithms {
         argument: Option<&Arg>,
         value: &OsStr,
     ) -> Result<Algorithm, clap::Error> {
-        let parsed = EnumValueParser::new().parse_ref(command, argument, value);
+        let parsed = one_in(ALGORITHMS).parse_ref(command, argument, value);
         parsed.map_err(|mut error| {
             if value == "bolot" {
                 let tip = "the baseline has its own commands: `hustings sim bolot`, `hustings \
@@ -43,8 +44,7 @@ impl TypedValueParser for Algorithms {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let values = Algorithm::value_variants().iter();
-        Some(Box::new(values.filter_map(ValueEnum::to_possible_value)))
+        Some(Box::new(possible_values(ALGORITHMS)))
     }
 }
 

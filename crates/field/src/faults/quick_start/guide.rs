@@ -64,10 +64,10 @@ fn shape(line: &str) -> String {
     }
     let mut shape = String::new();
     for letter in line.chars() {
-        match letter.is_ascii_digit() {
-            true if shape.ends_with('0') => {}
-            true => shape.push('0'),
-            false => shape.push(letter),
+        if !letter.is_ascii_digit() {
+            shape.push(letter);
+        } else if !shape.ends_with('0') {
+            shape.push('0');
         }
     }
     let unnamed = |shape: String, name: &&str| shape.replace(name, "MEMBER");
