@@ -51,7 +51,7 @@ use crate::{
     Candidate, Duration, ElectionOutcome, Input, Instant, Io, MemberId, NoRequest, Priority,
     Protocol, Simulated, View, ViewChange,
 };
-use departed::Departed;
+use departed::DepartedMembers;
 use farewell::Farewell;
 use leaders::{KnownLeader, Leaders};
 use loss::LossEstimate;
@@ -86,7 +86,7 @@ pub struct Announce {
     /// that lead beside it.
     leaders: Leaders,
     /// The members that said goodbye: their late announcements are ignored.
-    departed: Departed,
+    departed: DepartedMembers,
     loss: LossEstimate,
     farewell: Farewell,
 }

@@ -4,10 +4,10 @@
 use crate::{Instant, MemberId};
 
 /// The members that have said goodbye. Each goodbye counts for the time after which a silent leader
-/// is lost. A member that starts again in an earlier incarnation, because its calendar was set back,
-/// is believed after that time.
+/// is lost. A member that starts again in an earlier incarnation, because its calendar was set
+/// back, is believed after that time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Departed(Vec<Goodbye>);
+pub(super) struct DepartedMembers(Vec<Goodbye>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Goodbye {
@@ -19,7 +19,7 @@ struct Goodbye {
 /// The greatest number of goodbyes that are kept, so that forged goodbyes take little memory.
 const MOST: usize = 16;
 
-impl Departed {
+impl DepartedMembers {
     /// True if this incarnation of `id`, or a later one, ended with a goodbye that still counts at
     /// `now`.
     #[inline]
@@ -44,12 +44,12 @@ impl Departed {
 
 #[cfg(test)]
 mod tests {
-    use super::{Departed, MOST};
+    use super::{DepartedMembers, MOST};
     use crate::{Instant, MemberId};
 
     #[test]
     fn a_goodbye_counts_for_its_incarnation_and_earlier_ones_for_a_time() {
-        let mut departed = Departed::default();
+        let mut departed = DepartedMembers::default();
         let at = Instant;
         departed.enter(MemberId(1), 3, at(10), at(0));
         departed.enter(MemberId(1), 2, at(20), at(5)); // late
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn at_most_16_goodbyes_are_kept() {
-        let mut departed = Departed::default();
+        let mut departed = DepartedMembers::default();
         for id in 0..1_000 {
             departed.enter(MemberId(id), 1, Instant(10), Instant(0));
         }
