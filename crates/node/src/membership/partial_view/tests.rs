@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
+use hustings_protocol::shuffle::{Entries, Entry, MOST_EXCHANGED};
 use hustings_protocol::{Candidate, Duration, Instant, MemberId, Priority};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -222,6 +223,15 @@ impl Wire {
 
     fn living(&self) -> impl Iterator<Item = &ElectionDriver> {
         self.members.iter().filter(|election| !election.is_silent)
+    }
+}
+
+#[test]
+fn more_entries_than_a_message_may_have_are_refused() {
+    for count in [0, MOST_EXCHANGED, MOST_EXCHANGED + 1, 300] {
+        let bytes = postcard::to_allocvec(&vec![Entry::default(); count]).expect("it is written");
+        let read = postcard::from_bytes::<Entries>(&bytes);
+        assert_eq!(read.is_ok(), count <= MOST_EXCHANGED, "{count} entries: {read:?}");
     }
 }
 
