@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 /// Far longer than anything here takes. A test that takes longer has failed. A group with partial
 /// views estimates its size before it elects a leader, which takes up to 20 s.
-pub(crate) const DEADLINE: StdDuration = StdDuration::from_secs(60);
+pub(crate) const DEADLINE: StdDuration = StdDuration::from_secs(150);
 
 /// The interval between two checks.
 pub(crate) const POLL: StdDuration = StdDuration::from_millis(2);
