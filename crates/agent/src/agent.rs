@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::authority::Request;
 use crate::clock;
-use crate::config::names::{Doubt, NonVoter};
+use crate::config::non_voter::{Doubt, NonVoter};
 use crate::config::{AgentConfig, AgentConfigError, GroupConfig};
 use crate::council::{CentreStatus, HostStatus};
 use crate::entropy;

@@ -3,7 +3,7 @@
 mod check;
 pub mod fields;
 pub mod file;
-pub mod names;
+pub mod non_voter;
 pub mod partial;
 mod reference;
 pub mod values;

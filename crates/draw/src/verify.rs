@@ -15,7 +15,7 @@
 //! Content signed in one session is never compared with another session.
 
 mod conduct;
-mod links;
+mod neighbour_comparison;
 mod reading;
 mod statements;
 #[cfg(test)]
@@ -175,7 +175,7 @@ impl RecordedSession {
                 Err(breach) => found.push(Finding::proven(ring.name(reading.place), breach)),
             }
         }
-        found.extend(links::check(ring, &self.readings, statements));
+        found.extend(neighbour_comparison::check(ring, &self.readings, statements));
         found.extend(statements.check(&is_sound));
         if found.is_empty() {
             found.extend(statements.unexplained_silence());

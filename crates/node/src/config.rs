@@ -7,8 +7,8 @@
 //! Invariants  [`ProtocolConfig::check`] names the first value that cannot work
 
 pub mod presets;
+pub mod similar_names;
 mod summary;
-pub mod voter_name_check;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;

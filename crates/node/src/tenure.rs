@@ -19,6 +19,7 @@ mod authority_mismatch;
 mod holder;
 mod last_will;
 mod refusals;
+mod release_notice;
 mod stand_aside;
 mod tenure_status;
 #[cfg(test)]
@@ -27,7 +28,6 @@ mod transfer;
 mod voter;
 mod voter_latency;
 mod voter_query;
-mod waiters;
 
 use std::collections::VecDeque;
 
@@ -49,6 +49,7 @@ use authority_mismatch::AuthorityMismatch;
 use holder::{Holder, TELL_AGAIN};
 pub(crate) use last_will::LAST_NUMBER;
 use last_will::Sealed;
+use release_notice::RefusedNominees;
 use stand_aside::StandAside;
 pub use tenure_status::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
 pub use transfer::Transferee;
@@ -56,7 +57,6 @@ use transfer::{PendingLookup, Transfer, TransferGrace};
 use voter::Voter;
 use voter_latency::{DISK_IS_SILENT, VoterLatency};
 use voter_query::VoterQueryRound;
-use waiters::Waiters;
 
 /// The time that a nominee may be without tenure before it reports why.
 pub(crate) const EXPLAIN_EVERY: Duration = Duration::from_secs(3);
@@ -92,7 +92,7 @@ pub(crate) struct Tenure {
     receives_transfer_until: Option<Instant>,
     /// This tenure came by a transfer. It stays, even if better candidates take over in this group.
     by_transfer: bool,
-    waiters: Waiters,
+    refused: RefusedNominees,
     voters: Vec<Voter>,
     voter_latency: VoterLatency,
     refusals: VecDeque<Refusal>,
@@ -132,7 +132,7 @@ impl Tenure {
             transfer_grace: None,
             receives_transfer_until: None,
             by_transfer: false,
-            waiters: Waiters::default(),
+            refused: RefusedNominees::default(),
             voter_latency: VoterLatency::default(),
             refusals: VecDeque::new(),
             shut_out: None,

@@ -64,7 +64,6 @@ mod scenario;
 mod script;
 mod seeds;
 mod seen;
-mod state;
 pub mod statistics;
 mod summary;
 mod timers;
@@ -73,6 +72,7 @@ pub mod trial;
 pub mod wagner;
 pub mod wheel;
 mod world;
+mod world_state;
 
 pub use conditions::Conditions;
 pub use network::{Delay, LossModel, Network, NetworkError, Reordering};

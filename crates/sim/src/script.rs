@@ -3,7 +3,7 @@
 use hustings_protocol::{Input, MemberId, Simulated, ViewChange};
 
 use crate::population::Condition;
-use crate::state::{NEVER, ScriptEntry, State};
+use crate::world_state::{NEVER, ScriptEntry, State};
 use crate::{Boot, Event, Trace, Verb, World};
 
 impl<P: Simulated, T: Trace<P>> World<P, T> {

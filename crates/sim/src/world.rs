@@ -11,9 +11,9 @@ use hustings_protocol::{
 
 use crate::in_flight::{EVERYONE, Flight};
 use crate::population::{Condition, Population};
-use crate::state::{Buffers, NEVER, Port, ScriptEntry, State};
 use crate::timers::Which;
 use crate::wheel::Due;
+use crate::world_state::{Buffers, NEVER, Port, ScriptEntry, State};
 use crate::{Detection, Event, Network, Scenario, Seeds, Silent, Stream, Trace, Verb};
 
 /// The properties of a world before the first event.

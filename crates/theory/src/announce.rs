@@ -31,7 +31,6 @@
 //! this is exactly LE-M: use [`Variant::LeM`]. It differs from LE-M afterwards, because priority
 //! does not change from one election to the next as a drawn time would.
 
-pub mod announcements;
 pub mod delay;
 mod in_step;
 pub mod messages;
@@ -39,6 +38,7 @@ pub mod printed;
 mod quadrature;
 pub mod recurrence;
 pub mod reestablishment;
+pub mod repeats_until_heard;
 pub mod wake;
 
 pub use wake::Wake;

@@ -20,8 +20,8 @@
 //! | [`adaptive`] | 3.2 | the smallest `K` for a wanted success, and its cost |
 //!
 //! **Errors in print.** The factors are approximations, not bounds ([`factors::e1_exact`],
-//! [`relay::connected`]). Two relay members are joined if *one* of them knows the other
-//! ([`relay::passage_probability`]). The exponents of Theorem 2 are misplaced ([`detection`]). The
+//! [`relay_agreement::connected`]). Two relay members are joined if *one* of them knows the other
+//! ([`relay_agreement::passage_probability`]). The exponents of Theorem 2 are misplaced ([`detection`]). The
 //! group size from which the fourth factor falls has three times the exponent
 //! ([`factors::log10_of_group_limit`]). The third factor assumes that every unicast along a tree is
 //! needed, so that more relay members make a round *less* likely to succeed; in truth there are
@@ -31,7 +31,7 @@ pub mod adaptive;
 pub mod cost;
 pub mod detection;
 pub mod factors;
-pub mod relay;
+pub mod relay_agreement;
 pub mod rounds;
 pub mod success;
 

@@ -5,11 +5,11 @@
 //! same; those must lie within the tolerance of the simulation. The simulator's tests check the
 //! others.
 
-use hustings_theory::announce::announcements::{average_rounds, rounds};
 use hustings_theory::announce::delay::{last_send, last_send_of_first_round, leadership_delay};
 use hustings_theory::announce::messages::{
     first_round_messages, messages_of_le_s_until_sent, messages_until_heard,
 };
+use hustings_theory::announce::repeats_until_heard::{average_rounds, rounds};
 use hustings_theory::announce::{
     AnnounceModel, MulticastLoss, Variant, Wake, printed, recurrence, reestablishment,
 };

@@ -1,13 +1,13 @@
 //! Consistency of the announce family: other forms of the same formula, limits, a million members,
 //! and the claims about shapes.
 
-use hustings_theory::announce::announcements::{
-    listen_multiple, rounds, surplus_announcements, surplus_announcements_for_many,
-};
 use hustings_theory::announce::delay::{
     airtime_for_loss, last_send, leadership_delay, loss_that_slows_al_to_le_s,
 };
 use hustings_theory::announce::messages::{first_round_messages, messages_until_heard};
+use hustings_theory::announce::repeats_until_heard::{
+    listen_multiple, rounds, surplus_announcements, surplus_announcements_for_many,
+};
 use hustings_theory::announce::{
     AnnounceModel, MulticastLoss, Variant, Wake, printed, recurrence, reestablishment,
 };

@@ -8,7 +8,7 @@ use hustings_theory::probabilistic::detection::{
     detection_bound, detection_bound_by_hash, detection_bound_printed,
 };
 use hustings_theory::probabilistic::factors::{e1, e2, e3, e4, e5, success_bound};
-use hustings_theory::probabilistic::relay::{agreement, connected};
+use hustings_theory::probabilistic::relay_agreement::{agreement, connected};
 use hustings_theory::probabilistic::success::{success_corrected, success_of_best_known};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use hustings_theory::probabilistic::Model;
 use hustings_theory::probabilistic::adaptive::{OutOfReach, smallest_k};
-use hustings_theory::probabilistic::relay::agreement_bound;
+use hustings_theory::probabilistic::relay_agreement::agreement_bound;
 use hustings_theory::probabilistic::success::success_corrected;
 
 const PERFECT: Model =

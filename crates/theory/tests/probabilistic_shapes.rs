@@ -12,7 +12,7 @@ use hustings_theory::probabilistic::detection::{
 use hustings_theory::probabilistic::factors::{
     e1, e1_exact, e2, e3, e4, e5, log10_of_group_limit, log10_of_group_limit_printed, success_bound,
 };
-use hustings_theory::probabilistic::relay::{
+use hustings_theory::probabilistic::relay_agreement::{
     agreement, agreement_bound, connected, connected_printed, passage_probability,
 };
 use hustings_theory::probabilistic::rounds::{

@@ -1,4 +1,6 @@
-//! The sending side of links.
+//! The sending side of links: sends the frames that are queued for one destination over TCP. It
+//! connects when there is something to send, retries once, drops the queue if that fails, and
+//! closes an idle connection.
 
 use std::io;
 use std::net::SocketAddr;

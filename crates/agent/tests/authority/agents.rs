@@ -227,20 +227,20 @@ impl Agents {
     }
 
     /// Waits until the status of a member shows that it takes no tenure from its store, because of
-    /// `why`.
-    pub(crate) async fn one_is_shut_out(&self, why: &str) {
+    /// `why`. Returns false if a member holds a fence above `above` instead.
+    pub(crate) async fn one_is_shut_out(&self, why: &str, above: Fence) -> bool {
         let look = async || {
             for agent in self.agents.iter().flatten() {
                 let status = agent.handle().status().await.expect("it runs");
                 let tenure = status.groups[0].tenure.as_ref().expect("it is fenced");
                 let last = tenure.refusals.last();
                 if tenure.shut_out == Some(true) && last.is_some_and(|it| it.why.contains(why)) {
-                    return Some(());
+                    return Some(true);
                 }
             }
-            None
+            self.holding().any(|(_, held)| held.fence > above).then_some(false)
         };
-        self.until(&format!("one is shut out: {why}"), look).await;
+        self.until(&format!("one is shut out: {why}"), look).await
     }
 
     /// Waits until a member stands aside for less than a ttl, because of `why`.

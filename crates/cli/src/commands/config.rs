@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use hustings_agent::GroupConfig;
 use hustings_agent::config::example;
-use hustings_agent::config::names::{Doubt, NonVoter};
+use hustings_agent::config::non_voter::{Doubt, NonVoter};
 
 use crate::failure::{Failure, print, say};
 use crate::options::agent_options::Overrides;

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use hustings_agent::AgentConfig;
 use hustings_agent::authority::era;
 use hustings_agent::authority::voter_file::{self, Vote, VoterError, VoterFile, VoterLock};
-use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig, names};
+use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig, non_voter};
 use hustings_fence::slots::OpenError;
 use hustings_protocol::Duration;
 use hustings_protocol::tenure::{Durable, counter};
@@ -124,8 +124,8 @@ impl<'a> LocalVoter<'a> {
         if let Some(state) = quorum.state.as_ref().filter(|_| quorum.is_voter(member)) {
             return Ok(Self { group, quorum, state, member });
         }
-        let meant = names::meant(member, quorum);
-        let meant = meant.map(|(voter, _)| format!("; {}", names::suggestion(voter)));
+        let meant = non_voter::meant(member, quorum);
+        let meant = meant.map(|(voter, _)| format!("; {}", non_voter::suggestion(voter)));
         Err(Failure::Usage(format!(
             "this member, `{member}`, is not a voter of group `{}`: run this command on a voter's \
              host ({}), or give the voter's name with --name{}",

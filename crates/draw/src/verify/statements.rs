@@ -8,7 +8,7 @@ use hustings_protocol::wagner::fault::{Fault, FaultCause, Side};
 use hustings_theory::wagner::stall::{StallLimit, false_alarm};
 
 use super::conduct;
-use super::links::cut_off;
+use super::neighbour_comparison::cut_off;
 use super::reading::Reading;
 use super::{Finding, Weight, verdict_in_words};
 use crate::ring::Ring;

@@ -1,6 +1,6 @@
 //! L1 to L4: the duration of an election.
 
-use hustings_theory::announce::announcements::{
+use hustings_theory::announce::repeats_until_heard::{
     surplus_announcements, surplus_announcements_for_many,
 };
 use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, Wake, printed};

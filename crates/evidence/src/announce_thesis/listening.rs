@@ -4,10 +4,10 @@ use hustings_protocol::Instant;
 use hustings_protocol::announce::{Config, Heartbeat, Listen};
 use hustings_sim::Seeds;
 use hustings_sim::statistics::{Kind, Sample};
-use hustings_theory::announce::announcements::{listen_multiple, surplus_announcements};
 use hustings_theory::announce::reestablishment::{
     false_departure, inconsistent_fraction, inconsistent_fraction_of_any,
 };
+use hustings_theory::announce::repeats_until_heard::{listen_multiple, surplus_announcements};
 use hustings_theory::announce::{AnnounceModel, MulticastLoss, Variant, printed};
 
 use super::super::budget::{Budget, Result, sample_of, seed_of};

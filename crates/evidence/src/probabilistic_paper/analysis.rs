@@ -4,7 +4,7 @@ use hustings_protocol::probabilistic::ReplyRule;
 use hustings_theory::probabilistic::factors::{
     self, e1_exact, log10_of_group_limit, log10_of_group_limit_printed, success_bound,
 };
-use hustings_theory::probabilistic::relay::{agreement, connected, connected_printed};
+use hustings_theory::probabilistic::relay_agreement::{agreement, connected, connected_printed};
 use hustings_theory::probabilistic::{Model, success};
 
 use super::super::budget::{Result, share_of};

@@ -1,4 +1,6 @@
-//! The history of tenure in a run: holders and fences.
+//! The history of tenure in a run: after each action, the member that holds tenure and whether
+//! fences rose. The safety properties read it. It also marks which situations the search has
+//! covered.
 
 use std::sync::atomic::Ordering;
 

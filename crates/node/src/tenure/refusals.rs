@@ -1,4 +1,4 @@
-//! The reasons for which a nominee has no tenure yet.
+//! The reasons for which a nominee has no tenure yet, and the rejection of impossible fences.
 //!
 //! Purpose     turns the refusals of voters into sentences with a remedy; refuses fences that no
 //!             authority can have granted

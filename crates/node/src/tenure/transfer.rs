@@ -186,7 +186,7 @@ impl Tenure {
             // waits for tenure would then take it, and so would a waiting member that a voter
             // tells. So both kinds also get a unicast.
             let voters = io.voters.iter().copied().filter(|it| *it != io.me.id);
-            let told: BTreeSet<MemberId> = voters.chain(self.waiters.0.iter().copied()).collect();
+            let told: BTreeSet<MemberId> = voters.chain(self.refused.0.iter().copied()).collect();
             for receiver in told {
                 if let Some(place) = io.address_of(receiver) {
                     io.send_to(receiver, Route::To(place), &hands_over);

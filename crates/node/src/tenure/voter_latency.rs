@@ -16,7 +16,7 @@ use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::{EXPLAIN_EVERY, Tenure, Voter};
 use crate::config::presets::ANSWERS_IN_A_TTL;
-use crate::config::voter_name_check;
+use crate::config::similar_names;
 use crate::identity::Incarnation;
 use crate::node::health::in_words;
 use crate::node::{Context, Io};
@@ -173,7 +173,7 @@ impl Tenure {
         let members: Vec<&str> = heard.chain([me]).collect();
         let (voter, member) = silent.iter().find_map(|voter| {
             let mut members = members.iter().copied();
-            Some((voter, members.find(|it| voter_name_check::same_host(voter, it))?))
+            Some((voter, members.find(|it| similar_names::same_host(voter, it))?))
         })?;
         let (subject, object) = if member == me {
             (format!("this member is called `{member}`"), "this member")
@@ -220,7 +220,7 @@ impl Tenure {
     /// it, and [`explain_silence`](Self::explain_silence) reports it.
     pub(super) fn log_voter_search(&self, voter: MemberId, context: &Context) {
         let (group, name) = (&context.config.name, self.name_of(voter, context));
-        if voter_name_check::same_host(&name, &context.member) {
+        if similar_names::same_host(&name, &context.member) {
             return;
         }
         match context.address_of(voter) {

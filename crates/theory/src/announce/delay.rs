@@ -1,7 +1,7 @@
 //! The end of the election (sections 5.3.1, 5.4.1 to 5.4.3).
 
-use super::announcements::surplus_announcements;
 use super::quadrature::integral;
+use super::repeats_until_heard::surplus_announcements;
 use super::{AnnounceModel, MulticastLoss, Variant};
 use crate::binomial::{any_of, complement_to};
 

@@ -20,8 +20,8 @@
 //! for both wake-up distributions. The quadrature errs by less than 1e-11 of the value for a
 //! million members.
 
-use super::announcements::rounds;
 use super::quadrature::integral;
+use super::repeats_until_heard::rounds;
 use super::{AnnounceModel, MulticastLoss, Variant, in_step, recurrence};
 use crate::binomial::{any_of, complement_to};
 

@@ -3,9 +3,9 @@
 //! Kept to compare each claim with its correction. Each function names its correction and serves no
 //! other purpose. `N` is [`AnnounceModel::members`] here as in the chapter.
 
-use super::announcements::surplus_announcements;
 use super::messages::first_round_messages;
 use super::recurrence::assert_group;
+use super::repeats_until_heard::surplus_announcements;
 use super::{AnnounceModel, MulticastLoss, Variant, check_interval};
 
 /// Entries of a distribution below this are dropped.

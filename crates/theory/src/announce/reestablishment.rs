@@ -4,7 +4,7 @@
 //! for a long time. [`AnnounceModel::members`] counts the processes that must agree in the end: the
 //! ones left after a departure, or the group with its joiner.
 
-use super::announcements::surplus_announcements;
+use super::repeats_until_heard::surplus_announcements;
 use super::{AnnounceModel, MulticastLoss, Variant, check_interval};
 use crate::binomial::any_of;
 

@@ -6,7 +6,7 @@
 use std::f64::consts::PI;
 
 use super::Model;
-use super::relay::connected_printed;
+use super::relay_agreement::connected_printed;
 use crate::binomial::{complement_to, law};
 
 /// `Pr_lb[E1]`: between `K_1/2` and `3K_1/2` members enter the relay phase, and between `K_2/2` and
@@ -55,7 +55,7 @@ pub fn e1_exact(model: &Model, k: f64) -> f64 {
 
 /// `Pr_lb[E2|E1]`: the relay members that do not fail are connected. [`connected_printed`] for
 /// `K_2/2` members and an edge with probability `view_prob`; in truth an edge has
-/// [`passage_probability`](super::relay::passage_probability).
+/// [`passage_probability`](super::relay_agreement::passage_probability).
 ///
 /// # Panics
 /// If the model or `K` is invalid.

@@ -14,11 +14,11 @@
 
 use super::Model;
 use super::factors::all_hear;
-use super::relay::{Spread, agreement_by, passage_probability};
+use super::relay_agreement::{Spread, agreement_by, passage_probability};
 use crate::binomial::law;
 
 /// The success of a round for any choice function: `A(s)` is
-/// [`agreement_bound`](super::relay::agreement_bound), a lower bound that assumes that all first
+/// [`agreement_bound`](super::relay_agreement::agreement_bound), a lower bound that assumes that all first
 /// choices differ.
 ///
 /// It corrects [`success_bound`](super::factors::success_bound) in four points: the exact
@@ -35,7 +35,7 @@ pub fn success_corrected(model: &Model, k: f64) -> f64 {
 }
 
 /// The success of a round if all prefer the best member that they know, as in the paper's
-/// simulation: `A(s)` is [`agreement`](super::relay::agreement). Close to the simulator's value for
+/// simulation: `A(s)` is [`agreement`](super::relay_agreement::agreement). Close to the simulator's value for
 /// a single round; a lower bound if unicasts are lost.
 ///
 /// # Panics

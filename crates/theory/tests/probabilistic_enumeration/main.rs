@@ -5,7 +5,7 @@ mod play;
 
 use hustings_theory::probabilistic::Model;
 use hustings_theory::probabilistic::factors::e1_exact;
-use hustings_theory::probabilistic::relay::{
+use hustings_theory::probabilistic::relay_agreement::{
     agreement, agreement_bound, connected, passage_probability,
 };
 use hustings_theory::probabilistic::success::success_corrected;

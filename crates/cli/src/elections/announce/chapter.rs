@@ -9,8 +9,8 @@ use hustings_sim::LossModel;
 use hustings_sim::elections::{AnnounceListening, Announcing, PriorityKind, Suppressing};
 use hustings_sim::trial::Churn;
 use hustings_theory::announce::{
-    self as theory, AnnounceModel, MulticastLoss, Variant, announcements, delay, messages, printed,
-    recurrence, reestablishment,
+    self as theory, AnnounceModel, MulticastLoss, Variant, delay, messages, printed, recurrence,
+    reestablishment, repeats_until_heard,
 };
 
 use crate::elections::ClosedForm;
@@ -150,8 +150,8 @@ impl Chapter {
         form.enter("tmax", if_same(delay::last_send(algorithm, model)));
         let delay = if_same(delay::leadership_delay(algorithm, model));
         form.enter_beside("delay", delay, printed::leadership_delay(algorithm, model));
-        form.enter("rounds", if_same(Some(announcements::rounds(model))));
-        form.enter("avg_rounds", if_same(Some(announcements::average_rounds(model))));
+        form.enter("rounds", if_same(Some(repeats_until_heard::rounds(model))));
+        form.enter("avg_rounds", if_same(Some(repeats_until_heard::average_rounds(model))));
         let first_round = if_undisturbed(messages::first_round_messages(algorithm, model));
         let printed = suppresses.then(|| printed::first_round_messages_of_le_s(model));
         form.enter_beside("first_round_messages", first_round, printed.flatten());

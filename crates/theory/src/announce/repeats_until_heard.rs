@@ -1,7 +1,8 @@
-//! The number of announcements until all have heard one (section 5.3.1, appendix B of the thesis).
+//! How often the leader announces itself until every receiver has heard it once (section 5.3.1,
+//! appendix B of the thesis).
 //!
-//! A round is one announcement of the leader; the first is 1. The chapter counts from 0 and calls
-//! the surplus `E[# consecutive lost]`.
+//! A round is one announcement of the leader; the first is 1. The surplus is the number beyond the
+//! first: the chapter counts from 0 and calls it `E[# consecutive lost]`.
 
 use super::{AnnounceModel, MulticastLoss};
 use crate::binomial::any_of;

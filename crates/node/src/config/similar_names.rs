@@ -1,6 +1,6 @@
-//! Checks for members whose name resembles a voter's name. A voter is known by its whole name: a
-//! member called `alpha.example.org` is not the voter `alpha`. If names are alike the node warns
-//! the operator, because such a group may never get a leader.
+//! Names of members that resemble a voter's name. A voter is known by its whole name: a member
+//! called `alpha.example.org` is not the voter `alpha`. If names are alike the caller warns the
+//! operator, because such a group may never get a leader.
 
 use super::QuorumConfig;
 

@@ -1,10 +1,10 @@
-//! Members that wait for tenure to become free.
+//! The notice of a release to nominees that were refused.
 //!
 //! Purpose     a refused nominee waits until the holder's time is over. If the holder releases
 //!             tenure earlier, the voters that refused tell the nominee, which asks again at once
 //! Inputs      refusals that this voter sends, releases that it receives
 //! Outputs     `Released` messages
-//! Owns        the last members that this voter refused ([`Waiters`])
+//! Owns        the last members that this voter refused ([`RefusedNominees`])
 //! Invariants  at most [`MOST`] members are kept. After a transfer only the transferee hears
 
 use hustings_protocol::MemberId;
@@ -20,9 +20,9 @@ const MOST: usize = 4;
 
 /// The members that this voter refused recently because another member holds tenure.
 #[derive(Debug, Default)]
-pub(super) struct Waiters(pub(super) Vec<MemberId>);
+pub(super) struct RefusedNominees(pub(super) Vec<MemberId>);
 
-impl Waiters {
+impl RefusedNominees {
     fn note(&mut self, who: MemberId) {
         self.0.retain(|it| *it != who);
         if self.0.len() == MOST {
@@ -39,7 +39,7 @@ impl Tenure {
             && ballot.counter > 0
         // a member that only asks for the state does not wait
         {
-            self.waiters.note(to);
+            self.refused.note(to);
         }
     }
 
@@ -66,7 +66,7 @@ impl Tenure {
         if !io.is_active() {
             return; // of two processes with one name, only one may speak
         }
-        let told = self.waiters.0.extract_if(.., |it| is_to_know(*it));
+        let told = self.refused.0.extract_if(.., |it| is_to_know(*it));
         let told: Vec<MemberId> = told.collect();
         let authority = self.authority.id();
         for waiter in told {

@@ -1,10 +1,12 @@
-//! The names of members and voters. The whole name identifies a voter: a member called
-//! `alpha.example.org` is not the voter `alpha`. Similar names deserve a warning, because such a
-//! group may never get a leader.
+//! Members of a group with voters that do not vote themselves, and how likely that is a mistake.
+//!
+//! The whole name identifies a voter: a member called `alpha.example.org` is not the voter `alpha`.
+//! A similar name, or a voter's file on the disk, deserves a warning, because such a group may never
+//! get a leader.
 
 use super::{AgentConfig, AuthorityConfig, GroupConfig, QuorumConfig};
 use hustings_authority::voter_file;
-pub use hustings_node::config::voter_name_check::{meant, suggestion};
+pub use hustings_node::config::similar_names::{meant, suggestion};
 
 /// A member that is not a voter of its group.
 #[derive(Debug, Clone, PartialEq, Eq)]
