@@ -122,7 +122,10 @@ impl Liveness {
     /// group has partial views. All members with a connection to the leader notice its death at
     /// once, so only a few of them report it.
     fn leader_is_dead(&mut self, id: MemberId, io: &mut Io<'_>) {
-        tracing::info!("group `{}`: the leader's process is dead", io.config.name);
+        let (group, name) = (&io.config.name, io.describe(id).name);
+        tracing::info!(
+            "group `{group}`: the process of `{name}`, which the election named, is dead"
+        );
         if let Some(probe) = &mut self.probe {
             probe.declare_dead(id, io);
         } else if io.is_drawn(TELLERS, id.0 ^ io.number()) {

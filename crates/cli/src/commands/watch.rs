@@ -39,7 +39,7 @@ impl Watch {
         loop {
             self.print(stream)?;
             let address = client.http;
-            say(&format!("the agent at {address} does not answer: waiting for it"));
+            say(&format!("the agent at {address} has ended the stream: waiting for another"));
             stream = wait(client)?;
             say(&format!("the agent at {address} answers again"));
         }
@@ -72,14 +72,21 @@ impl Watch {
     }
 }
 
-/// Waits until the agent answers again.
+/// Waits until the agent answers again. It refuses a stream for a while if many programs watch it.
 #[expect(clippy::disallowed_methods, reason = "an agent on a real host is awaited")]
 fn wait(client: &Client) -> Result<BodyReader<'static>, Failure> {
+    let mut reported = String::new();
     loop {
         match client.follow(EVENTS) {
             Ok(stream) => return Ok(stream),
-            Err(NoAnswer::Nobody) => std::thread::sleep(AGAIN_AFTER),
-            Err(why) => return Err(client.failure(why)),
+            Err(NoAnswer::Nobody) => {}
+            Err(NoAnswer::Refused(why)) if why == reported => {}
+            Err(NoAnswer::Refused(why)) => {
+                say(&format!("the agent at {} refuses: {why}", client.http));
+                reported = why;
+            }
+            Err(why @ NoAnswer::Stranger) => return Err(client.failure(why)),
         }
+        std::thread::sleep(AGAIN_AFTER);
     }
 }

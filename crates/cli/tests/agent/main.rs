@@ -43,7 +43,7 @@ fn status_watch_and_step_down_talk_to_a_running_agent() {
     watch.until("alpha gave up", |line| line["leader"].is_null() && line["changes"] == 2);
 
     assert_eq!(alpha.stop(), Some(0));
-    watch.until_said(&format!("the agent at {http} does not answer: waiting for it"));
+    watch.until_said(&format!("the agent at {http} has ended the stream: waiting for another"));
     let mut alpha = process::agent(&group, "alpha", &http);
     watch.until_said(&format!("the agent at {http} answers again"));
     watch.until("a leader", |line| line["leader"]["name"].is_string());

@@ -204,7 +204,10 @@ impl Tenure {
             _ if let Some((_, span)) = paused.filter(|(at, _)| context.now - *at < within) => {
                 format!("this process did not run for {}", in_words(span))
             }
-            true if voters == 0 => "the store did not renew it in time".to_owned(),
+            true if voters == 0 => match self.refusals.back() {
+                Some(refusal) if context.now - refusal.at < within => refusal.why.clone(),
+                _ => "the store did not renew it".to_owned(),
+            },
             true => "voters did not renew it in time".to_owned(),
             false => format!(
                 "{} of {voters} voters have not answered for {within} ({})",

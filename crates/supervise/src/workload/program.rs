@@ -48,26 +48,44 @@ fn check_interpreter(program: &OsStr, file: &Path, path: &OsStr) -> Result<(), E
         return Err(missing(&interpreter, errno));
     }
     let is_env = Path::new(&interpreter).file_name() == Some(OsStr::new("env"));
-    let is_plain =
-        |it: &OsString| !it.as_bytes().starts_with(b"-") && !it.as_bytes().contains(&b'=');
-    let Some(wanted) = argument.filter(|it| is_env && is_plain(it)) else {
+    let Some(wanted) = searched_by_env(&argument).filter(|_| is_env) else {
         return Ok(());
     };
+    let wanted = OsStr::from_bytes(wanted);
     let is_found = |it: &PathBuf| can_be_run(it).is_ok();
-    let found = candidates(&wanted, path).into_iter().find(is_found);
-    found.map(drop).ok_or_else(|| missing(&wanted, Errno::NOENT))
+    let found = candidates(wanted, path).into_iter().find(is_found);
+    found.map(drop).ok_or_else(|| missing(wanted, Errno::NOENT))
 }
 
-/// Returns the interpreter that the first line of a script names, and its argument if that is one
-/// word. Returns `None` if the file is no script.
-fn first_line(file: &Path) -> Option<(OsString, Option<OsString>)> {
+/// Returns the program that `env` searches, given the argument of a first line. The system passes
+/// the rest of that line as one argument, and `env` splits it only after `-S`. Returns `None` if
+/// other options, quotes or variables leave it open.
+fn searched_by_env(argument: &[u8]) -> Option<&[u8]> {
+    let program = match argument.strip_prefix(b"-S") {
+        Some(line) => {
+            let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+            words.find(|word| !word.contains(&b'='))?
+        }
+        None => argument,
+    };
+    let is_open = program.starts_with(b"-") || program.iter().any(|it| b"=\"'\\$".contains(it));
+    (!program.is_empty() && !is_open).then_some(program)
+}
+
+/// Returns the interpreter that the first line of a script names, and the rest of the line. Returns
+/// `None` if the file is no script.
+fn first_line(file: &Path) -> Option<(OsString, Vec<u8>)> {
     let mut start = Vec::new();
     File::open(file).ok()?.take(FIRST_LINE).read_to_end(&mut start).ok()?;
     let line = start.strip_prefix(b"#!")?.split(|it| *it == b'\n').next()?;
-    let mut words = line.split(|it| b" \t".contains(it)).filter(|word| !word.is_empty());
-    let mut next = || words.next().map(|word| OsStr::from_bytes(word).to_owned());
-    let (interpreter, argument, more) = (next()?, next(), next());
-    Some((interpreter, argument.filter(|_| more.is_none())))
+    let is_blank = |it: &u8| b" \t".contains(it);
+    let first = line.iter().position(|it| !is_blank(it))?;
+    let last = line.iter().rposition(|it| !is_blank(it))?;
+    let mut parts = line[first..=last].splitn(2, is_blank);
+    let interpreter = OsStr::from_bytes(parts.next()?).to_owned();
+    let rest = parts.next().unwrap_or_default();
+    let begin = rest.iter().position(|it| !is_blank(it)).unwrap_or_default();
+    Some((interpreter, rest[begin..].to_owned()))
 }
 
 /// Returns the files that a program may be. A name with a slash is not searched in `PATH`.
@@ -112,7 +130,9 @@ mod tests {
             "#!/bin/sh\nexit\n",
             "#! /bin/sh -e\n",
             "#!/usr/bin/env sh\n",
-            "#!/usr/bin/env -S no-such-option\n",
+            "#!/usr/bin/env -S sh -e\n",
+            "#!/usr/bin/env -S LANG=C sh -e\n",
+            "#!/usr/bin/env --no-such-option x\n",
             "exit\n",
             "",
             "#!",
@@ -123,7 +143,12 @@ mod tests {
             ("#!/no/such/interpreter -u\n", 127, "\"/no/such/interpreter\""),
             ("#! /no/such\n", 127, "\"/no/such\""),
             ("#!/usr/bin/env no-such-python\n", 127, "\"no-such-python\""),
+            ("#!/usr/bin/env no-such-python -u\n", 127, "\"no-such-python -u\""),
+            ("#!/usr/bin/env sh -e\n", 127, "\"sh -e\""),
+            ("#!/usr/bin/env -S no-such-python -u\n", 127, "\"no-such-python\""),
+            ("#!/usr/bin/env -SA=1 no-such-python\n", 127, "\"no-such-python\""),
             ("#!/bin/sh\r\n", 127, "\"/bin/sh\\r\""),
+            ("#!/usr/bin/env sh\r\n", 127, "\"sh\\r\""),
             ("#!/etc/passwd\n", 126, "\"/etc/passwd\""),
         ] {
             let (found, why) = check(text).expect_err(text);
