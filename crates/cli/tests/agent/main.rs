@@ -11,6 +11,8 @@ mod tenure;
 mod traces;
 mod verdict;
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
 use std::{fs, io, iter};
@@ -50,6 +52,28 @@ fn status_watch_and_step_down_talk_to_a_running_agent() {
     assert_eq!(beta.stop(), Some(0));
     alpha.until("alpha leads again", |line| line["leads"] == true);
     assert_eq!(alpha.stop(), Some(0));
+}
+
+/// The test speaks for an agent that ends the stream, refuses one, and grants the next.
+#[test]
+fn watch_goes_on_after_the_agent_refused_another_stream() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    let http = listener.local_addr().expect("it is bound");
+    let mut watch = process::start(&format!("watch --http {http} --format json"));
+    let answer = |status: &str, body: &str| {
+        let (stream, _) = listener.accept().expect("the watch connects");
+        let request = BufReader::new(&stream).lines().map_while(Result::ok);
+        request.take_while(|line| !line.is_empty()).for_each(drop);
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n");
+        (&stream).write_all((head + body).as_bytes()).expect("the watch reads");
+    };
+    answer("200 OK", "data: {\"changes\":1}\n\n");
+    watch.until("the first stream", |line| line["changes"] == 1);
+    answer("503 Service Unavailable", "{\"error\":\"32 programs watch\"}");
+    watch.until_said(&format!("the agent at {http} refuses: 32 programs watch"));
+    answer("200 OK", "data: {\"changes\":2}\n\n");
+    watch.until("the next stream", |line| line["changes"] == 2);
 }
 
 /// Two members with partial views of at most eight others: they count themselves and then elect.
