@@ -17,7 +17,7 @@
 //!   leave. Their ttl and the voters' `max_ttl` change, at run time and at restarts.
 //!
 //! # Properties
-//! The properties must hold after every step, in real time, which no member knows: see [`Broken`].
+//! The properties must hold after every step, in real time, which no member knows: see `Broken`.
 
 mod apply;
 mod chance;

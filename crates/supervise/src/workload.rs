@@ -42,7 +42,7 @@
 //!
 //! The descriptors needed to kill the command are opened when the command starts, and killing is
 //! retried until it works. So a command ends in time even on a host without free descriptors
-//! ([`descriptors`](crate::descriptors)). Processes are killed by pidfd wherever their id could
+//! ([`fd_limit`](crate::fd_limit)). Processes are killed by pidfd wherever their id could
 //! belong to another process by now (`processes`).
 //!
 //! Limits:

@@ -29,7 +29,7 @@ mod server;
 pub use command::{
     Outcome, TIED, command, find_program, finish, in_namespace, run, run_together, this_program,
 };
-pub use logged::logged;
+pub use logged::{logged, prepare_for_logged};
 pub use process::Process;
 pub use processes::{Line, Processes};
 pub use program::Program;

@@ -14,7 +14,7 @@
 //! | Module | Section | Content |
 //! |---|---|---|
 //! | [`wake`] | 5.1.2 | the distribution of the wake-up times |
-//! | [`announcements`] | 5.3.1 | announcements until all have heard; repetitions of a message |
+//! | [`repeats_until_heard`] | 5.3.1 | announcements until all have heard; repetitions of a message |
 //! | [`delay`] | 5.3.1, 5.4 | the end of the election |
 //! | [`reestablishment`] | 5.3.2, 5.3.4 | the delay after a departure or a late joiner |
 //! | [`messages`] | 5.3.3 | the cost of an election in messages |

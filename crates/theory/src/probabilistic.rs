@@ -12,7 +12,7 @@
 //! | Module | Section | Content |
 //! |---|---|---|
 //! | [`factors`] | round success, Figure 4 | the five factors and their product as printed |
-//! | [`relay`] | 3.1, 4 | the agreement of the relay members on one choice |
+//! | [`relay_agreement`] | 3.1, 4 | the agreement of the relay members on one choice |
 //! | [`success`] | round success probabilities | the probability that a round succeeds |
 //! | [`detection`] | Theorem 2 | the probability that a failed round is noticed |
 //! | [`cost`] | complexity, Theorems 3 to 5 | messages and time |

@@ -127,6 +127,7 @@ impl Field {
     }
 
     fn empty() -> Self {
+        hustings_testkit::prepare_for_logged();
         Self {
             now: Instant::START,
             members: Vec::new(),
